@@ -29,6 +29,15 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
     Ok(())
 }
 
+/// Counts instructions in the build that is tested, and compares them with those that are checked in, or saves them.
+pub(crate) fn counts(wish: &str) -> Result<()> {
+    cargo(&["build", "--quiet", "-p", "chiton-bench"], "it does not build")?;
+    let mut bench = Command::new(target().join("debug/chiton-bench"));
+    bench.args(["counts", wish, "--program", "none", "--results"]).arg(target().join("bench")).current_dir(root());
+    ensure!(bench.status()?.success(), "instruction counts have changed");
+    Ok(())
+}
+
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }

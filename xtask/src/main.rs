@@ -37,6 +37,8 @@ Chores of the project.
                        --state DIR  keep state there meanwhile, for instance on another file system
                        --check    fail where an instruction count has changed by more than 5 %
                        tokens [--save] [--check]   instead: what a model reads of recorded sessions, in tokens
+  cargo xtask counts   whether an instruction count has changed by more than 5 % in the build that is tested
+                       --save     takes the counts over
   cargo xtask docs     makes the pictures in docs/pictures anew: a session, `chiton top`, and, with npm and chromium, `chiton ui`
                        --book     instead: the pages of docs as a book below target/book; needs mdbook, or installs it
   cargo xtask fuzz     random texts: whatever bash runs must be listed by the guard, or asked about; --help says more
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "bench" if env::args().nth(2).as_deref() == Some("tokens") => tokens(),
         "bench" => bench::run(env::args().skip(2)),
+        "counts" => bench::counts(env::args().nth(2).as_deref().unwrap_or("--check")),
         "docs" if env::args().nth(2).as_deref() == Some("--book") => book::build(),
         "docs" => docs(),
         "projects" => projects::run(env::args().skip(2)),
@@ -102,15 +105,15 @@ fn test() -> Result<()> {
     carried()?;
     // Documentation tests compile the example of the library; the rest runs what it promises.
     let unsteady = tests()?;
-    // Once more for its report: misses and false alarms of the guard, by class.
-    let report = ["test", "-p", "chiton-guard", "--test", "corpus"];
-    cargo(&report, "the guard is wrong")?;
     eprintln!("\n== clients written elsewhere");
     foreign::run()?;
     eprintln!("\n== packages");
     package::try_with_tested_program()?;
     eprintln!("\n== the Python package");
     python::run()?;
+    eprintln!("\n== instructions");
+    bench::counts("--check")?;
+    guard_report()?;
     rows()?;
     programs::report_missing();
     for target in unsteady {
@@ -217,6 +220,13 @@ fn tested_python() -> Result<()> {
     let build = ["test", "--no-run", "-p", "chiton-cli", "-p", "chiton-python", "--test", "library"];
     cargo(&build, "the library does not build")?;
     python::run()
+}
+
+/// Misses and false alarms of the guard by class, as its tests have just counted them.
+fn guard_report() -> Result<()> {
+    let report = fs::read_to_string(bench::target().join("tmp/guard-corpus.txt"))?;
+    println!("\nThe guard's corpus:\n{}", report.trim_end());
+    Ok(())
 }
 
 /// How many rows of the requirement documents pass: the tests have just verified this table.

@@ -15,7 +15,7 @@ use anyhow::{Result, ensure};
 use chiton_testkit::transports;
 
 /// Programs without which the tests cannot run, and the Debian package of each.
-const NEEDED: [(&str, &str); 11] = [
+const NEEDED: [(&str, &str); 12] = [
     ("git", "git"),
     ("ldd", "libc-bin"),
     ("less", "less"),
@@ -26,6 +26,7 @@ const NEEDED: [(&str, &str); 11] = [
     ("tmux", "tmux"),
     ("top", "procps"),
     ("unshare", "util-linux"),
+    ("valgrind", "valgrind"),
     ("vim", "vim"),
 ];
 

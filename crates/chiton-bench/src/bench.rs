@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::measure::timed;
 use crate::table::{Row, Section};
-use crate::{latency, memory, parts, sandbox, throughput, undo};
+use crate::{latency, memory, parts, processor, sandbox, throughput, undo};
 
 /// The parts that give rows, by name.
 pub(crate) const PARTS: [(&str, &str); 6] = [
@@ -56,6 +56,7 @@ impl Bench {
                 add("pipelines", &|| latency::pipelines(self))?;
                 add("starts", &|| latency::starts(self))?;
                 add("ratios", &|| latency::ratios(self))?;
+                add("processor", &|| processor::of_calls(self))?;
             }
             "throughput" => {
                 add("sleeps", &|| throughput::sleeps(self))?;

@@ -11,7 +11,7 @@ use chiton_engine::{CommandRequest, Session, StartedTask};
 
 use crate::bench::Bench;
 use crate::curve::Curve;
-use crate::latency::crowd;
+use crate::latency::{changed, crowd};
 use crate::measure::{percentile, timed};
 use crate::subject::{Answer, Protection, Subject};
 use crate::throughput::text_of;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(600);
 /// All curves, by their names.
 pub(crate) fn curves(bench: &Bench) -> Result<Vec<Curve>> {
     let mut curves = Vec::new();
-    for draw in [state, command, judged, output, sessions, tasks, runs] {
+    for draw in [state, changes, command, judged, output, sessions, tasks, runs] {
         let (took, curve) = timed(|| draw(bench))?;
         eprintln!("  {}: {took:.1} s", curve.name);
         curves.push(curve);
@@ -46,7 +46,26 @@ fn middle(subject: &Subject, session: &Session, command: &str) -> Result<f64> {
 
 /// Variables and functions of a session, half of each.
 fn state(bench: &Bench) -> Result<Curve> {
-    let subject = Subject::new(&bench.folder("state"), Protection::Usual)?;
+    let points = by_state(bench, "state", |subject, session| middle(subject, session, "true"))?;
+    Ok(Curve { name: "state", title: "true, by the size of the state", across: "variables and functions", points })
+}
+
+/// A command that changes one of them.
+fn changes(bench: &Bench) -> Result<Curve> {
+    let change = |subject: &Subject, session: &Session| {
+        let mut times = Vec::new();
+        for number in 0..CALLS {
+            times.push(changed(subject, session, &format!("export X={number}"), 4 * PAUSE)?);
+        }
+        Ok(percentile(&times, 50.0))
+    };
+    let points = by_state(bench, "changes", change)?;
+    let title = "export X=1, until that is in the session, by the size of the state";
+    Ok(Curve { name: "changes", title, across: "variables and functions, one of them changed", points })
+}
+
+fn by_state(bench: &Bench, name: &str, measure: impl Fn(&Subject, &Session) -> Result<f64>) -> Result<Vec<(f64, f64)>> {
+    let subject = Subject::new(&bench.folder(name), Protection::Usual)?;
     let mut points = Vec::new();
     for count in [10u32, 100, 1000, 3000, 10_000] {
         let mut state = (*subject.session()?.state()).clone();
@@ -59,9 +78,12 @@ fn state(bench: &Bench) -> Result<Curve> {
             state.functions.insert(format!("function_{number}").into(), function);
         }
         let session = Session::new(state);
-        points.push((f64::from(count), middle(&subject, &session, "true")?));
+        subject.run(&session, "true", Answer::WithState)?;
+        subject.settle(&session);
+        subject.pause(Duration::from_millis(600));
+        points.push((f64::from(count), measure(&subject, &session)?));
     }
-    Ok(Curve { name: "state", title: "true, by the size of the state", across: "variables and functions", points })
+    Ok(points)
 }
 
 /// A command that carries a file, as agents write one. The guard looks at a megabyte at most, and above that asks a

@@ -13,7 +13,7 @@ use crate::sandbox;
 use crate::server::Program;
 use crate::subject::{Answer, Protection, Subject};
 use crate::table::{Row, Which};
-use chiton_engine::{EngineConfig, WarmLimits};
+use chiton_engine::{Session, StateReport, WarmLimits};
 
 /// The time an agent needs at the very least to read one answer and write the next call.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -24,10 +24,13 @@ const STARTS: Turns = Turns::new(5, 10);
 const PIPELINES: [&str; 3] =
     ["ls | wc -l", "ls -la | grep x | sort | head -3", "cat words | tr a-z A-Z | sort | uniq -c | sort -rn | head -1"];
 
+/// Commands that change the state in all ways that agents use: where they are, a variable, a function.
+const CHANGES: [&str; 5] = ["cd /usr", "export X=1", "f() { echo \"$1\"; }", "cd /usr/lib", "export X=2"];
+
 /// `true`, in a session.
 pub(crate) fn calls(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let subject = Subject::new(&bench.folder("calls"), Protection::Usual)?;
+    let subject = sandboxed(bench, "calls")?;
     let session = subject.session()?;
     let bare = || {
         thread::sleep(PAUSE);
@@ -35,16 +38,47 @@ pub(crate) fn calls(bench: &Bench) -> Result<Vec<Row>> {
     };
     let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::First, PAUSE), bare)?;
     let what = "`true` in a session, 5 ms between calls, engine level";
-    rows.push(Row::times_within(format!("{what}, p50"), &ours, &bash, (Which::Middle, 0.20)));
-    rows.push(Row::times_within(format!("{what}, p99"), &ours, &bash, (Which::Late, 1.0)));
-    let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::WithState, PAUSE), bare)?;
-    rows.push(Row::times("the same, answered with the state handed back", &ours, &bash, Which::Middle));
-    rows.push(cold(bench)?);
+    rows.push(Row::times_within(format!("{what}, p50"), &ours, &bash, (Which::Middle, 0.18)));
+    rows.push(Row::times_within(format!("{what}, p99"), &ours, &bash, (Which::Late, 0.5)));
+    let mut changes = CHANGES.iter().cycle();
+    let mut change = || changed(&subject, &session, changes.next().copied().unwrap_or_default(), PAUSE);
+    let (ours, bash) = TURNS.measure(&mut change, bare)?;
+    let what = "`cd`, `export X=1`, `f() { …; }`, with the state in the session";
+    rows.push(Row::times_within(what, &ours, &bash, (Which::Middle, 0.35)));
+    let (ours, bash) = TURNS.measure(|| subject.time(&session, "echo $$", Answer::WithState, PAUSE), bare)?;
+    rows.push(Row::times("a command that only a shell of its own can run", &ours, &bash, Which::Middle));
+    rows.push(first(bench)?);
     rows.push(over_mcp(bench)?);
     let now = Duration::ZERO;
     let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::First, now), bash::bare)?;
-    rows.push(Row::times_within("back to back, engine level, p50", &ours, &bash, (Which::Middle, 1.3)));
+    rows.push(Row::times_within("back to back, engine level, p50", &ours, &bash, (Which::Middle, 0.45)));
+    rows.extend(back_to_back(bench)?);
     Ok(rows)
+}
+
+/// An engine whose commands are held as an agent's are by default: in a sandbox that keeps what they change.
+fn sandboxed(bench: &Bench, name: &str) -> Result<Subject> {
+    let folder = bench.folder(name);
+    fs::create_dir_all(&folder)?;
+    let policy = sandbox::work(&folder.canonicalize()?);
+    Subject::with(&folder, Protection::Usual, |config| config.sandbox = Some(policy))
+}
+
+/// The seconds that a command takes which changes the state. With its answer that is in the session.
+pub(crate) fn changed(subject: &Subject, session: &Session, command: &str, pause: Duration) -> Result<f64> {
+    subject.pause(pause);
+    let (took, report) = timed(|| subject.run(session, command, Answer::First))?;
+    ensure!(report.state != StateReport::Follows, "the state of {command} was not there with the answer");
+    Ok(took)
+}
+
+/// One call after the other over MCP, with no pause between an answer and the next request.
+fn back_to_back(bench: &Bench) -> Result<Vec<Row>> {
+    let program = Program::new(&bench.program, &bench.folder("back-to-back"))?;
+    let mut server = program.serve()?;
+    let (ours, bash) = TURNS.measure(|| server.time("true"), bash::bare)?;
+    let row = |which: &str, goal| Row::times_within(format!("back to back over MCP, {which}"), &ours, &bash, goal);
+    Ok(vec![row("p50", (Which::Middle, 0.45)), row("p99", (Which::Late, 1.2))])
 }
 
 /// Nothing but such calls, for a profiler to look at.
@@ -59,43 +93,57 @@ pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
         (0..times).map(|_| call()).collect::<Result<_>>()?
     } else {
         let protection = match kind {
-            "usual" | "cold" | "sandbox" | "sandbox-cold" => Protection::Usual,
+            "usual" | "cold" | "sandbox" | "sandbox-cold" | "change" | "first" | "rush" => Protection::Usual,
             "secret" => Protection::WithSecret,
             "off" => Protection::Off,
             other => {
-                bail!("there is no kind '{other}'; there are: usual, cold, sandbox, sandbox-cold, secret, off, mcp")
+                let kinds = "usual, cold, sandbox, sandbox-cold, change, first, rush, secret, off, mcp";
+                bail!("there is no kind '{other}'; there are: {kinds}")
             }
         };
         fs::create_dir_all(&folder)?;
         let policy = sandbox::work(&folder.canonicalize()?);
         let subject = Subject::with(&folder, protection, |config| {
-            config.sandbox = kind.starts_with("sandbox").then_some(policy);
+            let is_held = kind.starts_with("sandbox") || matches!(kind, "change" | "first" | "rush");
+            config.sandbox = is_held.then_some(policy);
             if kind.ends_with("cold") {
                 config.limits.warm = WarmLimits::none();
             }
         })?;
         let answer = if kind.ends_with("cold") { Answer::WithState } else { Answer::First };
         let session = subject.session()?;
-        (0..times).map(|_| subject.time(&session, "true", answer, PAUSE)).collect::<Result<_>>()?
+        let mut changes = CHANGES.iter().cycle();
+        let mut call = || match kind {
+            "change" => changed(&subject, &session, changes.next().copied().unwrap_or_default(), PAUSE),
+            "first" => first_of_session(&subject),
+            "rush" => subject.time(&session, "true", answer, Duration::ZERO),
+            _ => subject.time(&session, "true", answer, PAUSE),
+        };
+        (0..times).map(|_| call()).collect::<Result<_>>()?
     };
     times.sort_by(f64::total_cmp);
-    if let Some(middle) = times.get(times.len() / 2) {
-        println!("p50 {:.0} µs", middle * 1e6);
+    if let (Some(middle), Some(late)) = (times.get(times.len() / 2), times.get(times.len() * 99 / 100)) {
+        println!("p50 {:.0} µs, p99 {:.0} µs", middle * 1e6, late * 1e6);
     }
     Ok(())
 }
 
-/// With nothing started ahead.
-fn cold(bench: &Bench) -> Result<Row> {
-    let cold = |config: &mut EngineConfig| config.limits.warm = WarmLimits::none();
-    let subject = Subject::with(&bench.folder("cold"), Protection::Usual, cold)?;
-    let session = subject.session()?;
+/// The first command of a session, in an engine that runs.
+fn first(bench: &Bench) -> Result<Row> {
+    let subject = sandboxed(bench, "first")?;
+    subject.run(&subject.session()?, "true", Answer::First)?;
     let bare = || {
         thread::sleep(PAUSE);
         bash::bare()
     };
-    let (ours, bash) = TURNS.measure(|| subject.time(&session, "true", Answer::WithState, PAUSE), bare)?;
-    Ok(Row::times("the same, cold: a shell is started for each call", &ours, &bash, Which::Middle))
+    let (ours, bash) = STARTS.measure(|| first_of_session(&subject), bare)?;
+    let what = "cold: the first command of a session in a server that runs";
+    Ok(Row::times_within(what, &ours, &bash, (Which::Middle, 1.5)))
+}
+
+fn first_of_session(subject: &Subject) -> Result<f64> {
+    let session = subject.cold_session();
+    subject.time(&session, "true", Answer::First, PAUSE)
 }
 
 fn over_mcp(bench: &Bench) -> Result<Row> {
@@ -111,7 +159,7 @@ fn over_mcp(bench: &Bench) -> Result<Row> {
     };
     let (ours, bash) = TURNS.measure(ours, bare)?;
     let what = "the same over MCP stdio, request line to answer line, p50";
-    Ok(Row::times_within(what, &ours, &bash, (Which::Middle, 0.30)))
+    Ok(Row::times_within(what, &ours, &bash, (Which::Middle, 0.25)))
 }
 
 /// Programs in pipelines, against `bash -c` of the same.
@@ -136,12 +184,12 @@ pub(crate) fn pipelines(bench: &Bench) -> Result<Vec<Row>> {
         };
         let turns = Turns::new(5, 16);
         let (ours, beside) = turns.measure(|| subject.time(&session, command, Answer::First, PAUSE), beside)?;
-        rows.push(Row::times_within(format!("`{command}`"), &ours, &beside, (Which::Middle, 0.9)));
+        rows.push(Row::times_within(format!("`{command}`"), &ours, &beside, (Which::Middle, 0.85)));
     }
     Ok(rows)
 }
 
-/// From the start of the server to its answer to `initialize`.
+/// From the start of the server to its answer to `initialize`, and a command line from its start to its end.
 pub(crate) fn starts(bench: &Bench) -> Result<Vec<Row>> {
     let program = Program::new(&bench.program, &bench.folder("starts"))?;
     let start = || {
@@ -150,7 +198,14 @@ pub(crate) fn starts(bench: &Bench) -> Result<Vec<Row>> {
         Ok(took)
     };
     let (ours, bash) = STARTS.measure(start, bash::bare)?;
-    Ok(vec![Row::times_within("start to the answer to `initialize`", &ours, &bash, (Which::Middle, 3.0))])
+    let mut rows = vec![Row::times_within("start to the answer to `initialize`", &ours, &bash, (Which::Middle, 3.0))];
+    let run = || Ok(timed(|| program.run(&["run", "true"]))?.0);
+    let (ours, bash) = STARTS.measure(run, bash::bare)?;
+    rows.push(Row::times_within("`chiton run true`, a process of its own", &ours, &bash, (Which::Middle, 2.2)));
+    let version = || Ok(timed(|| program.run(&["--version"]))?.0);
+    let (ours, bash) = STARTS.measure(version, bash::bare)?;
+    rows.push(Row::times("`chiton --version`", &ours, &bash, Which::Middle));
+    Ok(rows)
 }
 
 /// What protection costs, and whether many sessions make one of them slow.
@@ -180,7 +235,7 @@ pub(crate) fn ratios(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// This many sessions, each of which has run a command.
-pub(crate) fn crowd(subject: &Subject, count: usize) -> Result<Vec<chiton_engine::Session>> {
+pub(crate) fn crowd(subject: &Subject, count: usize) -> Result<Vec<Session>> {
     let mut sessions = Vec::with_capacity(count);
     for _ in 0..count {
         let session = subject.session()?;

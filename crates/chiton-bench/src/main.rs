@@ -16,6 +16,7 @@ mod measure;
 mod memory;
 mod parts;
 mod plot;
+mod processor;
 mod pure;
 mod sandbox;
 mod save;

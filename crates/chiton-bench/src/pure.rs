@@ -1,14 +1,14 @@
 //! Parts of Chiton that touch nothing outside of memory, on inputs that never change: `chiton-bench pure NAME TIMES`.
 //!
 //! [`crate::counts`] runs them under a tool that counts instructions. An operation is one call of the closure that
-//! [`find`] gives. What the engine keeps to itself is not here: how a state reaches a shell and comes back.
+//! [`find`] gives.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use chiton_dialects::action::{Amount, Ran, ReportedPorts};
 use chiton_dialects::{Dialect, Done, Surroundings};
 use chiton_engine::capture::HeadTail;
@@ -18,8 +18,8 @@ use chiton_engine::render::TextView;
 use chiton_engine::review::Guard;
 use chiton_engine::secrets::{Masker, Reference, SecretValue};
 use chiton_engine::shell;
-use chiton_engine::state::Function;
 use chiton_engine::state::environment::EnvironmentPolicy;
+use chiton_engine::state::{Function, Value as StateValue, Variable, counted};
 use chiton_engine::terminal::text::plain_text;
 use chiton_engine::terminal::{Screen, TerminalSize};
 use chiton_engine::{
@@ -27,8 +27,11 @@ use chiton_engine::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::subject::{MANY, token};
+use crate::throughput::text_of;
+
 /// All of them, and how often each is run at least.
-pub(crate) const ALL: [(&str, usize); 17] = [
+pub(crate) const ALL: [(&str, usize); 23] = [
     ("guard-verdict", 300),
     ("guard-with-state", 100),
     ("parse-script", 30),
@@ -36,10 +39,16 @@ pub(crate) const ALL: [(&str, usize); 17] = [
     ("state-hash", 50),
     ("state-to-json", 20),
     ("state-from-json", 20),
+    ("state-load", 20),
+    ("state-change", 20),
+    ("state-read", 20),
+    ("state-read-part", 20),
     ("head-and-tail", 20),
     ("plain-text", 20),
     ("redactor", 20),
+    ("redactor-100", 20),
     ("screen", 5),
+    ("screen-flood", 5),
     ("read-native", 300),
     ("read-claude", 300),
     ("read-codex", 300),
@@ -95,6 +104,7 @@ fn find(name: &str) -> Result<Box<dyn FnMut()>> {
         "parse-script" => parse(),
         "environment-filter" => filter(),
         "state-hash" | "state-to-json" | "state-from-json" => state_as(name)?,
+        "state-load" | "state-change" | "state-read" | "state-read-part" => state_in_shell(name)?,
         "head-and-tail" => head_and_tail(),
         "plain-text" => {
             let text = coloured(200);
@@ -106,6 +116,26 @@ fn find(name: &str) -> Result<Box<dyn FnMut()>> {
             let masker = Masker::new([(&reference, &value)]);
             let text = format!("{0}token=Zx81-spectrum-48k-9f3b\n{0}", coloured(100));
             Box::new(move || drop(black_box(masker.mask(black_box(text.as_bytes())))))
+        }
+        "redactor-100" => {
+            let name = Reference::secret("bench-token").context("no name of a secret")?;
+            let values: Vec<SecretValue> = (0..MANY).map(|number| SecretValue::new(token(number))).collect();
+            let masker = Masker::new(values.iter().map(|value| (&name, value)));
+            let (mut stream, text, mut out) = (masker.stream(), text_of(64 << 10), Vec::new());
+            Box::new(move || {
+                out.clear();
+                stream.push(black_box(text.as_bytes()), &mut out);
+                black_box(&out);
+            })
+        }
+        "screen-flood" => {
+            let (text, mut screen) = (text_of(64 << 10).replace('\n', "\r\n"), Screen::new(TerminalSize::USUAL));
+            Box::new(move || {
+                for _ in 0..16 {
+                    screen.feed(black_box(text.as_bytes()));
+                }
+                black_box(screen.snapshot());
+            })
         }
         "screen" => {
             let (text, mut screen) = (coloured(200), Screen::new(TerminalSize::USUAL));
@@ -153,6 +183,49 @@ fn state_as(name: &str) -> Result<Box<dyn FnMut()>> {
         "state-to-json" => Box::new(move || drop(black_box(serde_json::to_string(&state)))),
         _ => Box::new(move || drop(black_box(serde_json::from_str::<ShellState>(&text)))),
     })
+}
+
+/// A state on its way into a shell, and back.
+fn state_in_shell(name: &str) -> Result<Box<dyn FnMut()>> {
+    let state = state();
+    let mut changed = state.clone();
+    let value = StateValue::Scalar("another value".into());
+    changed.variables.insert("VARIABLE_7".to_owned(), Variable { attributes: "x".to_owned(), value });
+    changed.cwd = "/home/dev".into();
+    Ok(match name {
+        "state-load" => Box::new(move || drop(black_box(counted::loader(black_box(&state))))),
+        "state-change" => Box::new(move || drop(black_box(counted::change(black_box(&state), black_box(&changed))))),
+        _ => {
+            let text = if name == "state-read" { printed(&state) } else { printed_part() };
+            ensure!(counted::read(text.as_bytes(), &state).is_some(), "what a shell prints is read");
+            Box::new(move || drop(black_box(counted::read(black_box(text.as_bytes()), &state))))
+        }
+    })
+}
+
+/// The first words of a shell.
+const FIRST_WORDS: &str = "chiton 2\u{0}1\u{0}2\u{0}0\u{0}0\u{0}/home/dev\u{0}";
+
+/// What a shell prints of such a state.
+fn printed(state: &ShellState) -> String {
+    let options =
+        "braceexpand:hashall:interactive-comments\u{0}checkwinsize:cmdhist:sourcepath\u{0}0022\n\u{0}\u{0}\u{0}";
+    let mut text = format!("{FIRST_WORDS}/home/dev\n\u{0}{options}");
+    for (name, value) in variables() {
+        let _ = writeln!(text, "declare -x {name}=\"{}\"", value.to_text());
+    }
+    text.push('\0');
+    for (name, function) in &state.functions {
+        let _ = write!(text, "declare -f {}\n{}\u{0}", name.to_text(), function.text.to_text());
+    }
+    text + "end"
+}
+
+/// What a branch prints of a state of which a command may have changed two variables.
+fn printed_part() -> String {
+    format!(
+        "{FIRST_WORDS}part\u{0}OLDPWD VARIABLE_7\u{0}\u{0}\u{0}x\u{0}1\u{0}/home/dev/project\u{0}x\u{0}1\u{0}another value\u{0}end"
+    )
 }
 
 fn head_and_tail() -> Box<dyn FnMut()> {

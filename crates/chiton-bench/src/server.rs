@@ -107,13 +107,26 @@ impl Server {
 
     /// Seconds from the line of the request to the line of the answer.
     pub(crate) fn time(&mut self, command: &str) -> Result<f64> {
+        self.time_call(&json!({"name": "Bash", "arguments": {"command": command}}))
+    }
+
+    /// The same, with messages about what the command prints before it.
+    pub(crate) fn time_followed(&mut self, command: &str) -> Result<f64> {
+        let token = self.next;
+        let arguments = json!({"command": command});
+        self.time_call(&json!({"name": "Bash", "arguments": arguments, "_meta": {"progressToken": token}}))
+    }
+
+    fn time_call(&mut self, params: &Value) -> Result<f64> {
         self.next += 1;
-        let params = json!({"name": "Bash", "arguments": {"command": command}});
         let request = json!({"jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": params});
         let (sent, mut answer) = (format!("{request}\n"), String::new());
         let begun = Instant::now();
         self.input.write_all(sent.as_bytes())?;
-        self.output.read_line(&mut answer)?;
+        while answer.is_empty() || is_progress(&answer) {
+            answer.clear();
+            ensure!(self.output.read_line(&mut answer)? > 0, "the server has ended");
+        }
         let took = begun.elapsed().as_secs_f64();
         checked(&answer)?;
         Ok(took)
@@ -125,6 +138,12 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether a line tells of a command that goes on. Only its beginning is looked at, so that reading it takes no longer.
+fn is_progress(line: &str) -> bool {
+    let beginning = &line[..line.floor_char_boundary(100)];
+    beginning.contains("\"method\":\"notifications/progress\"")
 }
 
 fn checked(line: &str) -> Result<Value> {

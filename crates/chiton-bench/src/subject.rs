@@ -22,6 +22,8 @@ use crate::measure::timed;
 /// The secret that a session of a [`Protection::WithSecret`] engine has named.
 const SECRET: &str = "bench-token";
 const VALUE: &str = "Zx81-spectrum-48k-9f3b";
+/// How many a session of a [`Protection::WithManySecrets`] engine has named.
+pub(crate) const MANY: usize = 100;
 
 /// What stands between a request and its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub(crate) enum Protection {
     Usual,
     /// The same after a command has named a secret: all output is searched for it.
     WithSecret,
+    /// The same after commands have named a hundred.
+    WithManySecrets,
     /// None of it.
     Off,
 }
@@ -78,13 +82,25 @@ impl Subject {
         Ok(Self { engine, runtime, folder, protection })
     }
 
-    /// A session that starts in the folder, with the environment of this process.
-    pub(crate) fn session(&self) -> Result<Session> {
+    /// A session that starts in the folder, with the environment of this process. Nothing waits for its first command.
+    pub(crate) fn cold_session(&self) -> Session {
         let environment = env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, ByteString::from(value.into_vec()))));
-        let session = Session::new(self.engine.fresh_state(&self.folder, environment, 0o022));
-        if self.protection == Protection::WithSecret {
-            let response = self.run(&session, &format!("test -n '{{{{secret:{SECRET}}}}}'"), Answer::WithState)?;
+        Session::new(self.engine.fresh_state(&self.folder, environment, 0o022))
+    }
+
+    /// The same, with a shell that waits.
+    pub(crate) fn session(&self) -> Result<Session> {
+        let session = self.cold_session();
+        let names = match self.protection {
+            Protection::WithSecret => vec![SECRET.to_owned()],
+            Protection::WithManySecrets => (0..MANY).map(name_of).collect(),
+            Protection::Usual | Protection::Off => Vec::new(),
+        };
+        if !names.is_empty() {
+            let words: Vec<String> = names.iter().map(|name| format!("'{{{{secret:{name}}}}}'")).collect();
+            let command = format!("for value in {}; do test -n \"$value\" || exit 1; done", words.join(" "));
+            let response = self.run(&session, &command, Answer::WithState)?;
             ensure!(response.outcome == Outcome::Exited(0), "a secret was not put in: {:?}", response.notices);
         }
         let _inside = self.runtime.enter();
@@ -152,10 +168,31 @@ pub(crate) async fn run(engine: &Engine, session: &Session, request: CommandRequ
     response.into_ran().context("the command was not run")
 }
 
-/// A store with one secret.
+/// A store with one secret, and many others.
 fn store() -> Result<SecretStore> {
-    let reference = Reference::secret(SECRET).context("no name of a secret")?;
-    Ok(SecretStore::empty().and(MemorySource::new().with(reference, Secret::masked(VALUE))))
+    let reference = |name: &str| Reference::secret(name).context("no name of a secret");
+    let mut secrets = MemorySource::new().with(reference(SECRET)?, Secret::masked(VALUE));
+    for number in 0..MANY {
+        secrets = secrets.with(reference(&name_of(number))?, Secret::masked(token(number).as_str()));
+    }
+    Ok(SecretStore::empty().and(secrets))
+}
+
+fn name_of(number: usize) -> String {
+    format!("bench-token-{number}")
+}
+
+/// A value as services give them out: from 20 to 51 characters that look random, some of them neither letters nor digits.
+pub(crate) fn token(number: usize) -> String {
+    const CHARACTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/+";
+    let mut state = (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(CHARACTERS[usize::try_from(state >> 33).unwrap_or(0) % CHARACTERS.len()])
+    };
+    (0..20 + number % 32).map(|_| next()).collect()
 }
 
 /// What the guard is told about this machine.

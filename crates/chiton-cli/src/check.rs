@@ -230,7 +230,7 @@ mod tests {
         let page = include_str!("../../../docs/guard.md");
         let (_, behind) = page.split_once("<!-- settings -->\n```toml\n").unwrap();
         let (snippet, _) = behind.split_once("```").unwrap();
-        let settings: Settings = toml::from_str(snippet).unwrap();
+        let settings: Settings = toml_edit::de::from_str(snippet).unwrap();
         let context = Context::new("/home/dev", "dev", "/home/dev/project");
         let policy = settings.guard.check(&context).unwrap();
         let decision = |command: &str| judge_with(command, &context, &policy).decision;
@@ -245,7 +245,7 @@ mod tests {
         let context = Context::new("/home/dev", "dev", "/home/dev/project");
         let command = "cd x && git push --force && echo \"a \\\"b\" >> ~/.profile";
         let permit = judge_with(command, &context, &CheckedPolicy::default()).permit.unwrap();
-        let settings: Settings = toml::from_str(&permit).unwrap();
+        let settings: Settings = toml_edit::de::from_str(&permit).unwrap();
         let policy = settings.guard.check(&context).unwrap();
         assert_eq!(judge_with(command, &context, &policy).decision, Decision::Allow);
     }

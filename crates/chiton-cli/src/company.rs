@@ -157,7 +157,7 @@ fn read(path: &Path, fits: SandboxCheck) -> Result<Option<CompanyPolicy>> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     let policy: CompanyPolicy =
-        toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))?;
+        toml_edit::de::from_str(&text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim_end()))?;
     if let Some(guard) = &policy.guard {
         ensure!(guard.mode != Mode::Off, "guard.mode is off, which is no policy: leave [guard] out");
     }

@@ -59,7 +59,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::engine::CompletionCandidate;
 
 use settings::Settings;
@@ -74,6 +74,15 @@ use settings::Settings;
     after_help = "Completion of options and task ids: add `source <(chiton completions bash)` to ~/.bashrc (or zsh, fish)."
 )]
 struct Cli {
+    #[command(flatten)]
+    everywhere: Everywhere,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What is said beside the verb.
+#[derive(Args)]
+struct Everywhere {
     #[arg(
         long,
         global = true,
@@ -94,8 +103,33 @@ struct Cli {
     /// about that machine.
     #[arg(long, value_name = "DIR", hide = true)]
     far: Option<PathBuf>,
+}
+
+/// The same with the verbs that agents start, again and again. To describe all the others takes longer than what is left
+/// to do before a command starts.
+#[derive(Parser)]
+#[command(name = "chiton", version)]
+struct Quick {
+    #[command(flatten)]
+    everywhere: Everywhere,
     #[command(subcommand)]
-    verb: Verb,
+    verb: QuickVerb,
+}
+
+#[derive(Subcommand)]
+enum QuickVerb {
+    Run(run::RunArguments),
+    Mcp(mcp::McpArguments),
+}
+
+impl From<Quick> for Cli {
+    fn from(Quick { everywhere, verb }: Quick) -> Self {
+        let verb = match verb {
+            QuickVerb::Run(arguments) => Verb::Run(arguments),
+            QuickVerb::Mcp(arguments) => Verb::Mcp(arguments),
+        };
+        Self { everywhere, verb }
+    }
 }
 
 #[derive(Subcommand)]
@@ -166,7 +200,9 @@ fn main() -> ExitCode {
 fn parsed() -> Result<Cli, clap::Error> {
     let wants_help = |word: std::ffi::OsString| word == "-h" || word == "--help" || word == "help";
     if std::env::args_os().len() > 1 && !std::env::args_os().any(wants_help) {
-        return Cli::try_parse();
+        // What it does not take is left to the whole, which knows what to say about it.
+        let quick = std::env::args_os().any(|word| word == "run" || word == "mcp").then(Quick::try_parse);
+        return quick.and_then(Result::ok).map_or_else(Cli::try_parse, |quick| Ok(quick.into()));
     }
     Cli::from_arg_matches(&help::fitting(Cli::command()).try_get_matches()?)
 }
@@ -186,18 +222,19 @@ fn with_near_verb(mut error: clap::Error) -> clap::Error {
     error
 }
 
-fn dispatch(cli: Cli) -> Result<ExitCode> {
-    let config = cli.config.as_deref().filter(|_| cli.far.is_none());
+fn dispatch(Cli { everywhere, verb }: Cli) -> Result<ExitCode> {
+    let Everywhere { state_dir, config, far } = everywhere;
+    let config = config.as_deref().filter(|_| far.is_none());
     let settings = Settings::load(config, sandbox::check)?;
-    let given = cli.far.as_ref().or(cli.state_dir.as_ref()).or(settings.state_dir.as_ref());
+    let given = far.as_ref().or(state_dir.as_ref()).or(settings.state_dir.as_ref());
     let given = given.map(std::path::absolute).transpose()?;
     let state = given.clone().map_or_else(surroundings::state_directory, Ok);
-    if cli.far.is_none()
-        && let Some(there) = reach::wanted(&cli.verb, &settings, &state)?
+    if far.is_none()
+        && let Some(there) = reach::wanted(&verb, &settings, &state)?
     {
-        return reach::go(&there, &cli.verb, &settings, &state?);
+        return reach::go(&there, &verb, &settings, &state?);
     }
-    match cli.verb {
+    match verb {
         // These have something to say even without a state directory.
         Verb::Check(arguments) => check::check(&arguments, &settings, state),
         Verb::Setup(arguments) => setup::setup(&arguments, &settings, given.as_deref()),

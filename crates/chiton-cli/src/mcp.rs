@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use chiton_engine::machine;
 use chiton_mcp::{
     Address, ChannelOffer, ClientPlace, HttpOptions, NearCalls, StartDirectory, StdioOptions, serve_http,
     serve_stdio_from,
@@ -98,6 +99,7 @@ pub(crate) fn mcp(
 ) -> Result<ExitCode> {
     let extras = &Extras { machines, ..arguments.extras(settings) };
     arguments.log(settings)?;
+    machine::use_one_heap();
     // This very thread serves a client on a pipe: handing a message from one thread to another takes longer than what
     // is done with it.
     let mut builder =

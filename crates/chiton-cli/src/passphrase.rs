@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 
 use anyhow::Result;
-use chiton_engine::secrets::sources::age_file::SecretString;
+use chiton_engine::secrets::SecretValue;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
@@ -21,15 +21,15 @@ pub(crate) enum PassphraseSource {
 
 impl PassphraseSource {
     /// The passphrase, where somebody knows it.
-    pub(crate) fn find(self) -> Option<SecretString> {
+    pub(crate) fn find(self) -> Option<SecretValue> {
         if let Ok(given) = std::env::var(VARIABLE) {
-            return Some(SecretString::from(given));
+            return Some(SecretValue::new(given));
         }
         if self == Self::FromEnvironment {
             return None;
         }
         let typed = ask("Passphrase").ok().flatten()?;
-        Some(SecretString::from(typed.as_str()))
+        Some(SecretValue::new(typed.as_bytes()))
     }
 }
 

@@ -157,7 +157,7 @@ fn lock(store: &AgeFile) -> Result<()> {
     let first = PassphraseSource::Asked
         .find()
         .context("there is no terminal to ask for the passphrase, and no CHITON_PASSPHRASE")?;
-    store.create_locked(first)?;
+    store.create_locked(&first)?;
     remark("the key is under this passphrase; a server finds it in CHITON_PASSPHRASE");
     Ok(())
 }

@@ -15,7 +15,7 @@ use chiton_engine::guard::policy::GuardPolicy;
 use chiton_operator::LikeLines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toml::Table;
+use toml_edit::de::from_str as from_toml;
 
 use chiton_reach::target::TargetSettings;
 
@@ -172,7 +172,7 @@ impl Settings {
         let from = path.filter(|_| found.is_some());
         let mut table = found.unwrap_or_default();
         overlay(&mut table)?;
-        let mut settings = Self { file: from, ..Self::deserialize(table)? };
+        let mut settings = Self { file: from, ..Self::deserialize(Value::Object(table))? };
         if let Some(company) = CompanyPolicy::load(fits)? {
             company.apply(&mut settings.sandbox, &mut settings.audit)?;
             settings.company = Some(company);
@@ -192,6 +192,9 @@ pub(crate) fn usual_file() -> Option<PathBuf> {
 
 /// The variable that names the file.
 const FILE_VARIABLE: &str = "CHITON_CONFIG";
+/// Settings before they have their types. Values of JSON can hold all that there are.
+type Table = serde_json::Map<String, Value>;
+
 /// Variables of ours that are not settings.
 const OTHER_VARIABLES: [&str; 2] = [FILE_VARIABLE, passphrase::VARIABLE];
 
@@ -206,10 +209,10 @@ fn read(path: &Path, fits: SandboxCheck) -> Result<Option<Table>> {
 
 /// Reads settings, and refuses what cannot be.
 pub(crate) fn parse(text: &str, fits: SandboxCheck) -> Result<Table> {
-    let table: Table = toml::from_str(text)?;
+    let table: Table = from_toml(text)?;
     check(&table, &known(), "")?;
     // Once more, for the types and where in the text they are wrong.
-    let settings = toml::from_str::<Settings>(text)?;
+    let settings = from_toml::<Settings>(text)?;
     fits(&settings.sandbox)?;
     Ok(table)
 }
@@ -240,7 +243,7 @@ fn check(table: &Table, known: &Value, within: &str) -> Result<()> {
             let nearest = nearest.map(|nearest| format!("; did you mean {within}{nearest}?")).unwrap_or_default();
             bail!("there is no setting {within}{key}{nearest}");
         };
-        if let toml::Value::Table(table) = value {
+        if let Value::Object(table) = value {
             check(table, inner, &format!("{within}{key}."))?;
         }
     }
@@ -258,11 +261,11 @@ fn overlay(table: &mut Table) -> Result<()> {
         let Some(text) = env::var_os(&name) else { continue };
         let text = text.into_string().ok().with_context(|| format!("{name} is not text"))?;
         // As a string where the setting is one, as a TOML value otherwise, and a list also with commas alone.
-        let read = toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
+        let read = from_toml::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-        let list = toml::Value::Array(words.map(|word| toml::Value::String(word.to_owned())).collect());
-        let candidates = [Some(toml::Value::String(text.clone())), read, Some(list)];
-        let fits = |value: &toml::Value| Settings::deserialize(single(&path, value.clone())).is_ok();
+        let list = Value::Array(words.map(|word| Value::String(word.to_owned())).collect());
+        let candidates = [Some(Value::String(text.clone())), read, Some(list)];
+        let fits = |value: &Value| Settings::deserialize(single(&path, value.clone())).is_ok();
         let Some(value) = candidates.into_iter().flatten().find(fits) else {
             bail!("{name}={text}: {} {}", path.join("."), wanted(&path));
         };
@@ -274,8 +277,7 @@ fn overlay(table: &mut Table) -> Result<()> {
 /// What a setting can be, in words: the first of these values that it takes.
 fn wanted(path: &[String]) -> &'static str {
     let takes = |text: &str| {
-        let value =
-            toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
+        let value = from_toml::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
         value.is_some_and(|value| Settings::deserialize(single(path, value)).is_ok())
     };
     if takes("true") {
@@ -325,19 +327,19 @@ fn collect(known: &Value, path: &mut Vec<String>, leaves: &mut Vec<Vec<String>>)
     }
 }
 
-fn single(path: &[String], value: toml::Value) -> Table {
+fn single(path: &[String], value: Value) -> Value {
     let mut table = Table::new();
     put(&mut table, path, value);
-    table
+    Value::Object(table)
 }
 
-fn put(table: &mut Table, path: &[String], value: toml::Value) {
+fn put(table: &mut Table, path: &[String], value: Value) {
     match path {
         [] => {}
         [key] => drop(table.insert(key.clone(), value)),
         [key, rest @ ..] => {
-            let inner = table.entry(key.clone()).or_insert_with(|| toml::Value::Table(Table::new()));
-            if let toml::Value::Table(inner) = inner {
+            let inner = table.entry(key.clone()).or_insert_with(|| Value::Object(Table::new()));
+            if let Value::Object(inner) = inner {
                 put(inner, rest, value);
             }
         }

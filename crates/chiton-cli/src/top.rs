@@ -12,11 +12,10 @@ use chiton_engine::clock::now_ms;
 use chiton_engine::consent::Answer;
 use chiton_engine::tasks::link::Killed;
 use chiton_watch::overview::Overview;
-use chiton_watch::top::{Deed, Key, Top};
+use chiton_watch::top::{Deed, Key, Terminal, Top};
 use clap::Args;
 use crossterm::event::{Event, EventStream};
 use futures_core::Stream;
-use ratatui::DefaultTerminal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::settings::Settings;
@@ -47,19 +46,13 @@ pub(crate) async fn top(settings: &Settings, state: &Path) -> Result<ExitCode> {
     let mut overview = Overview::new(state);
     // A command that opens this sees what there is. It is nobody who could be asked.
     let watch = if person::required("answers").is_ok() { overview.desk().watch() } else { None };
-    let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
-    let done = watch_on(&mut terminal, &mut overview, settings, state).await;
-    ratatui::restore();
+    let terminal = Terminal::open().context("the terminal cannot be used")?;
+    let done = watch_on(terminal, &mut overview, settings, state).await;
     drop(watch);
     done.map(|()| ExitCode::SUCCESS)
 }
 
-async fn watch_on(
-    terminal: &mut DefaultTerminal,
-    overview: &mut Overview,
-    settings: &Settings,
-    state: &Path,
-) -> Result<()> {
+async fn watch_on(mut terminal: Terminal, overview: &mut Overview, settings: &Settings, state: &Path) -> Result<()> {
     let tasks = Tasks::new(state);
     let mut top = Top::new(std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()));
     let mut events = EventStream::new();
@@ -85,10 +78,9 @@ async fn watch_on(
             Some(Deed::Quit) => return Ok(()),
             Some(Deed::Attach(id)) => {
                 // Nobody else may read keys meanwhile.
-                drop(events);
-                ratatui::restore();
+                drop((events, terminal));
                 let attached = attach(state, &id).await;
-                *terminal = ratatui::try_init()?;
+                terminal = Terminal::open()?;
                 events = EventStream::new();
                 top.say(attached.map_or_else(|error| format!("{error:#}"), |()| format!("detached from {id}")));
             }
@@ -105,7 +97,7 @@ async fn watch_on(
         {
             top.show(near);
         }
-        terminal.draw(|frame| top.draw(frame))?;
+        terminal.draw(|canvas| top.draw(canvas))?;
     }
 }
 

@@ -1,15 +1,12 @@
 //! A session that is broken begins afresh, and one whose directory is gone goes on elsewhere, after one word about it.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::path::Path;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, said, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, said, text};
 
 fn bash(wire: &mut Wire, arguments: &Value) -> String {
     said(&wire.call("Bash", arguments))

@@ -1,12 +1,9 @@
 //! `chiton audit --tokens`: what was printed and what was replied, by program, and a journal that stays whole.
 //! `chiton audit export`: one row for each command, as other programs take it.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
-mod place;
-
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 /// The rows of `chiton audit --tokens --json`.
 fn rows(place: &Place, arguments: &[&str]) -> Vec<Value> {

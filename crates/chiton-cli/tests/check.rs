@@ -1,13 +1,9 @@
 //! `chiton check` as a person or a script uses it. It runs nothing, whatever it is given.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::io::Write;
 use std::process::Stdio;
 
-use place::{Place, text};
+use crate::place::{Place, text};
 
 /// Arguments, a part of standard output, exit code.
 const CASES: [(&[&str], &str, i32); 16] = [

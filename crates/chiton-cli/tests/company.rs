@@ -1,17 +1,13 @@
 //! `/etc/chiton/policy.toml` holds for everybody: a person's settings tighten it, and nothing loosens it.
 //!
 //! The file is put into a mount namespace of each test. Run as root, commands are another user's.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use place::{Place, text};
+use crate::place::{Place, text};
 
 const RULE: &str = "[[guard.rule]]\ndecision = 'deny'\nprogram = ['touch']\nany_argument = ['canary*']\nreason = 'Canaries sing.'\nmatch = ['touch canary']\n";
 

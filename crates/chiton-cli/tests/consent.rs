@@ -1,13 +1,10 @@
 //! What the guard asks about is asked of a person through the client, in both eras of the protocol. The canary is a
 //! harmless command that a rule of the human makes worth asking about.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 const RULE: &str = "[{decision = 'ask', program = ['touch'], any_argument = ['canary*'], reason = 'Canaries sing.', match = ['touch canary']}]";
 

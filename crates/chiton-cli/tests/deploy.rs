@@ -1,20 +1,10 @@
 //! What is in `deploy/` is what it says: files are read field by field, and all that can be started here is started.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start programs from outside")]
 
-#[path = "deploy/feature.rs"]
 mod feature;
-#[path = "deploy/kubernetes.rs"]
 mod kubernetes;
-#[path = "reach/near_side.rs"]
-mod near_side;
-#[path = "deploy/played.rs"]
 mod played;
-#[path = "deploy/rules.rs"]
 mod rules;
-#[path = "deploy/slurm.rs"]
 mod slurm;
-#[path = "deploy/yaml.rs"]
 mod yaml;
 
 use std::fs;

@@ -1,9 +1,5 @@
 //! A question can be answered by whoever looks at the desk, from another process: a person, and never a command. The canary
 //! is a harmless command that a rule of the human makes worth asking about.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,8 +10,9 @@ use std::time::Duration;
 use chiton_engine::consent::{Answer, Desk, DeskError, Waiting};
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 const RULE: &str = "[{decision = 'ask', program = ['touch'], any_argument = ['canary*'], reason = 'Canaries sing.', match = ['touch canary']}]";
 const SOON: Duration = Duration::from_secs(30);

@@ -1,17 +1,14 @@
 //! What holds in every dialect, through the real server: a reply always says something, never more than its limit, and
 //! what it leaves out can be had.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use chiton_testkit::processes::{eventually, with_command};
 use chiton_testkit::wire::Wire;
-use place::Place;
 use serde_json::{Value, json};
+
+use crate::place::Place;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 

@@ -1,8 +1,4 @@
 //! `chiton doctor`: what it says about a machine that is well, and about one that is not.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,8 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use chiton_testkit::processes::{MARK, marked};
-use place::{Place, text};
 use serde_json::Value;
+
+use crate::place::{Place, text};
 
 /// Everything that is looked at.
 const AREAS: [&str; 14] = [

@@ -1,12 +1,10 @@
 //! Nonsense on the wire: every answer is JSON-RPC, nothing breaks, nothing is left over.
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use chiton_testkit::dice::Dice;
 use chiton_testkit::processes::resident_memory;
-use place::Place;
 use serde_json::{Value, json};
+
+use crate::place::Place;
 
 /// A value of any type, as wrong as it gets.
 fn value(dice: &mut Dice, depth: usize) -> Value {

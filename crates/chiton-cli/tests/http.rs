@@ -1,8 +1,4 @@
 //! The server over HTTP, spoken to by plain sockets: who gets in, and what each client may see.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,9 +7,10 @@ use std::time::Duration;
 
 use chiton_testkit::processes::{eventually, with_command};
 use chiton_testkit::wire::LIMIT;
-use place::web::{Headers, Server, Session, modern_call, modern_headers, status};
-use place::{Place, text};
 use serde_json::json;
+
+use crate::place::web::{Headers, Server, Session, modern_call, modern_headers, status};
+use crate::place::{Place, text};
 
 #[test]
 fn of_twelve_requests_only_the_right_one_runs_anything() {

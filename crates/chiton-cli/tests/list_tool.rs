@@ -1,12 +1,9 @@
 //! A tool that lists tasks, for tool surfaces that have none, where a person wants it.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use chiton_testkit::wire::Wire;
-use place::Place;
 use serde_json::{Value, json};
+
+use crate::place::Place;
 
 fn tools(wire: &mut Wire) -> Vec<Value> {
     wire.ask("tools/list", json!({}))["result"]["tools"].as_array().unwrap().clone()

@@ -1,12 +1,8 @@
 //! What packages carry besides the program: manual pages and completions, both made by the program.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::path::Path;
 
-use place::{Place, text};
+use crate::place::{Place, text};
 
 /// The verbs that `--help` shows.
 fn verbs(place: &Place) -> Vec<String> {

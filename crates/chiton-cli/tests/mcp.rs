@@ -1,10 +1,8 @@
 //! `chiton call` and the tool surfaces that no requirement document describes.
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
-mod place;
-
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 /// One call in a session of its own.
 fn call(place: &Place, dialect: &str, tool: &str, arguments: &Value) -> Value {

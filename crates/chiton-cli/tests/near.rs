@@ -1,9 +1,5 @@
 //! Verbs that another machine asks for: it makes the id of the run, agrees in a person's name, and brings the secrets along.
 //! The canary is a harmless command that a rule of the human makes worth asking about.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -13,8 +9,9 @@ use std::time::Duration;
 
 use chiton_testkit::processes::{eventually, marked};
 use chiton_testkit::wire::Wire;
-use place::{Place, allow, said, text, until};
 use serde_json::{Value, json};
+
+use crate::place::{Place, allow, said, text, until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const TWICE: &str = "this call was sent twice; it ran once";

@@ -1,13 +1,9 @@
 //! A chiton inside a command of another one: the rules of the outer one hold, whatever the inner one is told.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::process::Output;
 
-use place::{Place, text};
+use crate::place::{Place, text};
 
 /// Nothing that it speaks of does any harm.
 const OUTER: &str = r#"

@@ -1,9 +1,5 @@
 //! What changed since the last call: the next reply says it, once, at its end. A client that has a channel is told while it
 //! calls nothing.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +9,10 @@ use std::process::Command;
 
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::{LIMIT, Wire};
-use place::web::{Server, Session};
-use place::{Place, said, text};
 use serde_json::{Value, json};
+
+use crate::place::web::{Server, Session};
+use crate::place::{Place, said, text};
 
 /// A command that ends with code 3 once there is a file `go` where the test works.
 fn until_go(place: &Place) -> String {

@@ -1,8 +1,4 @@
 //! The journal reaches a receiver of OpenTelemetry logs: all of it, in order, and no command waits for that.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use chiton_engine::audit::{AuditConfig, AuditEntry, AuditEvent, Journal};
 use chiton_testkit::wire::LIMIT;
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 /// What the receiver does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,9 @@
 //! Long output in fewer lines, as a client sees it on the wire, and everything that is left out read back.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 fn text_of(reply: &Value) -> &str {
     reply["content"][0]["text"].as_str().unwrap()

@@ -1,16 +1,13 @@
 //! Own work first: a server lists, reads, writes to and stops what its own client has started. What other clients of the
 //! same user run is reached by a call that says so, and what people run by its id.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::path::PathBuf;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, said, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, said, text};
 
 /// How a client speaks to its server.
 #[derive(Clone, Copy)]

@@ -1,8 +1,4 @@
 //! What people do to calls that wait, and how they are told of commands that nobody waits for.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +7,9 @@ use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::Wire;
-use place::{Place, allow, said, text, until};
 use serde_json::{Value, json};
+
+use crate::place::{Place, allow, said, text, until};
 
 const LIMIT: Duration = Duration::from_mins(1);
 const WORDS: &str = "a person handed it back with `chiton release`";

@@ -2,17 +2,14 @@
 //! command's own, and output that is the answer is whole.
 //!
 //! Programs of the recorded names stand first in `PATH`, print what was recorded and end as the real ones did.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use chiton_testkit::wire::Wire;
-use place::Place;
 use serde_json::{Value, json};
+
+use crate::place::Place;
 
 /// A command and the recording that it prints.
 const SHORTENED: &[(&str, &str)] = &[

@@ -1,15 +1,12 @@
 //! Ports: what a task listens on, in every place where it is shown, and free ones that commands call by a name.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::net::TcpListener;
 use std::path::Path;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, said, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, said, text};
 
 /// A port that nobody has at this moment.
 fn free_port() -> u16 {

@@ -1,8 +1,4 @@
 //! `chiton run --preview` and `chiton preview`, from outside. What a preview holds back is tested with the engine.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 use chiton_engine::changes::{ChangeLogs, UndoOptions};
-use place::{Place, text};
 use serde_json::Value;
+
+use crate::place::{Place, text};
 
 /// A place with a project to work in.
 fn project() -> Place {

@@ -1,15 +1,12 @@
 //! What the revisions of the protocol want, on both transports: which methods exist, what may come in an array, what a
 //! client is told of things that its revision does not know.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::{LIMIT, Wire, modern_meta};
-use place::web::{Headers, Server, Session, events, status};
-use place::{Place, said};
 use serde_json::{Value, json};
+
+use crate::place::web::{Headers, Server, Session, events, status};
+use crate::place::{Place, said};
 
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const MODERN: &str = "2026-07-28";

@@ -1,11 +1,6 @@
 //! The same shell on any machine that a pipe reaches: real clients, real servers, all of it on this machine.
 //!
 //! A test whose real part is missing says so ("skipped: …") and passes.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-#[path = "reach/near_side.rs"]
-mod near_side;
 
 use std::fs;
 use std::process::Stdio;
@@ -17,8 +12,9 @@ use chiton_testkit::transports::{
     Temporary, Writable, usable,
 };
 use chiton_testkit::wire::Wire;
-use near_side::{NearSide, text};
 use serde_json::{Value, json};
+
+use crate::near_side::{NearSide, text};
 
 /// How long is waited for what has to come.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -1,9 +1,4 @@
 //! Connections that break: nothing is lost, and nothing runs twice. What commands wrote down themselves is the judge.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-#[path = "reach/near_side.rs"]
-mod near_side;
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +8,9 @@ use chiton_testkit::dice::Dice;
 use chiton_testkit::processes::eventually;
 use chiton_testkit::transports::{Proxy, Sshd, SshdOptions, usable};
 use chiton_testkit::wire::Wire;
-use near_side::NearSide;
 use serde_json::{Value, json};
+
+use crate::near_side::NearSide;
 
 /// How long a call may take that has to wait for another connection.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -77,7 +73,7 @@ fn rounds(count: usize, seed: u64) {
     for (number, task) in tasks.iter().enumerate() {
         fs::write(notes.join(format!("stop{number}")), "").unwrap();
         let kept = near.run(&["wait", "--on", "far", task]);
-        assert_eq!(kept.status.code(), Some(0), "{}", near_side::text(&kept.stderr));
+        assert_eq!(kept.status.code(), Some(0), "{}", crate::near_side::text(&kept.stderr));
         let shown = near.run(&["logs", "--on", "far", task]);
         let written = fs::read(notes.join(format!("task{number}"))).unwrap();
         assert!(written.len() > 100 && shown.stdout == written, "task {number} has printed what it has written down");

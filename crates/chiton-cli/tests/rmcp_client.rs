@@ -1,19 +1,15 @@
 //! A session by rmcp's own client: start, background, output, kill. Over stdio and HTTP.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
-mod place;
-
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
-
-use place::Place;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{Peer, RoleClient, ServiceExt};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess, UnixSocketHttpClient};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use crate::place::Place;
 
 async fn call(client: &Peer<RoleClient>, tool: &'static str, arguments: Value) -> CallToolResult {
     let params = CallToolRequestParams::new(tool).with_arguments(arguments.as_object().unwrap().clone());

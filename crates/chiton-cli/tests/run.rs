@@ -1,8 +1,4 @@
 //! `chiton run` as a person or a script uses it.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use chiton_testkit::processes::{eventually, marked, own_memory, with_command};
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
 use serde_json::json;
+
+use crate::place::{Place, text};
 
 fn mark(name: &str) -> String {
     format!("cli-{}-{name}", std::process::id())

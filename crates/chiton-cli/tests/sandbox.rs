@@ -1,15 +1,11 @@
 //! `chiton sandbox`, and the flags that name a profile. What profiles settle to is tested beside the code.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
-mod place;
-
+use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::process::Output;
 
-use place::{Place, text};
-use serde_json::Value;
+use crate::place::{Place, text};
 
 /// A place with a project to work in.
 fn project() -> Place {

@@ -1,8 +1,4 @@
 //! Secrets, the environment and the journal, through the real program.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,8 +9,9 @@ use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 const VALUE: &str = "S3CR3T-VALUE it's $(one)";
 

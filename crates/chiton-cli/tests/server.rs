@@ -1,14 +1,16 @@
 //! The server on standard input and output, as a client sees it on the wire.
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
-mod place;
-
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use chiton_testkit::processes::{eventually, resident_memory, with_command};
 use chiton_testkit::wire::{LIMIT, Wire};
-use place::Place;
 use serde_json::{Value, json};
+
+use crate::place::Place;
 
 const TASKS: &str = r#"{"extensions": {"io.modelcontextprotocol/tasks": {}}}"#;
 
@@ -406,4 +408,77 @@ fn annotations_say_what_a_tool_does_to_the_world() {
     assert_eq!(hints("BashOutput"), [true, false, false]);
     assert_eq!(hints("KillShell"), [false, true, false]);
     assert!(tools.as_array().unwrap().iter().all(|tool| tool["outputSchema"]["type"] == "object"));
+}
+
+/// Clients on Node.js start their servers so.
+#[test]
+fn a_client_may_bring_sockets_in_place_of_pipes() {
+    let place = Place::new();
+    let (mut input, theirs) = UnixStream::pair().unwrap();
+    let (output, answers) = UnixStream::pair().unwrap();
+    let mut command = place.server(&[]);
+    command.stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(answers));
+    let mut server = command.spawn().unwrap();
+    drop(command);
+    output.set_read_timeout(Some(LIMIT)).unwrap();
+
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "node", "version": "1"}}});
+    writeln!(input, "{hello}").unwrap();
+    writeln!(input, "{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+    // More than a socket holds: the server has to wait until somebody reads, and goes on where it stopped.
+    let calls = 40;
+    for id in 1..=calls {
+        let params = json!({"name": "Bash", "arguments": {"command": "seq -w 5000"}});
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).unwrap();
+    }
+    let threads = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+        status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap().trim().parse::<u32>().unwrap()
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for line in BufReader::new(&output).lines().take(1 + calls) {
+        let answer: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        assert!(answer["result"].is_object(), "{answer}");
+        seen.insert(answer["id"].as_u64().unwrap());
+    }
+    assert_eq!(seen.len(), 1 + calls);
+    assert!(threads() <= 2, "{} threads", threads());
+    drop(input);
+    assert!(eventually(LIMIT, || server.try_wait().unwrap().is_some()), "it goes on without a client");
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn an_idle_server_and_its_tasks_sleep() {
+    let place = Place::new();
+    let mut wire = place.session(&[]);
+    let silent = format!("sleep {}", number(77));
+    for session in ["one", "two"] {
+        wire.call("Bash", &json!({"command": "cd /", "session": session}));
+        wire.call("Bash", &json!({"command": silent, "run_in_background": true, "session": session}));
+    }
+    let keepers = || {
+        let runs = std::fs::read_dir(place.folder.path().join("state/chiton/runs")).unwrap();
+        let going = runs.map(|run| run.unwrap().path()).filter(|run| !run.join("ending.json").exists());
+        let start = |run: PathBuf| std::fs::read_to_string(run.join("start.json")).ok();
+        let starts = going.filter_map(start).filter_map(|text| serde_json::from_str::<Value>(&text).ok());
+        starts.filter_map(|start| start["keeper"].as_u64()).collect::<Vec<u64>>()
+    };
+    assert!(eventually(LIMIT, || keepers().len() == 2), "{:?}", keepers());
+    let watched: Vec<u64> = keepers().into_iter().chain([u64::from(wire.server.id())]).collect();
+    let switches = |pid: &u64| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    let counts = || watched.iter().map(switches).collect::<Vec<u64>>();
+    // Whoever looks around every second, or more often, wakes up in each of these; what is done once, later, in some.
+    let sleeps = (0..6).any(|_| {
+        let before = counts();
+        std::thread::sleep(Duration::from_secs(3));
+        counts() == before
+    });
+    place.call(&["kill", "--all", "--grace", "0s"]);
+    assert!(sleeps, "somebody wakes up all the time: {watched:?}");
 }

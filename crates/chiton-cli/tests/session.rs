@@ -1,14 +1,10 @@
 //! `chiton session`: a session is a value that can be looked at, stepped back in, branched off and carried away.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
-mod place;
-
+use serde_json::{Value, json};
 use std::fs;
 use std::process::{Command, Output};
 
-use place::{Place, text};
-use serde_json::{Value, json};
+use crate::place::{Place, text};
 
 /// What a program said on both streams.
 fn both(output: &Output) -> String {

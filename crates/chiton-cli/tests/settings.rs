@@ -1,13 +1,9 @@
 //! Settings: defaults < file < environment < flags.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
 
-mod place;
-
+use serde_json::Value;
 use std::process::Output;
 
-use place::{Place, text};
-use serde_json::Value;
+use crate::place::{Place, text};
 
 /// Which dialect the program takes the call for: `exec` and `boris` name their one tool differently.
 fn call(place: &Place, variables: &[(&str, &str)], arguments: &[&str]) -> Output {

@@ -1,13 +1,10 @@
 //! What a client is sent: an agent's model reads text and nothing twice, a program gets a lean structured form, and a
 //! refusal says everything in both.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use chiton_testkit::wire::Wire;
-use place::Place;
 use serde_json::{Value, json};
+
+use crate::place::Place;
 
 /// Each dialect with the tool that runs a command and the name of its parameter for it.
 const RUNNERS: [(&str, &str, &str); 10] = [

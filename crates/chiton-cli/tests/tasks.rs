@@ -1,14 +1,10 @@
 //! Background commands from the command line.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
-use place::{Place, text};
+use crate::place::{Place, text};
 
 fn code(output: &std::process::Output) -> i32 {
     output.status.code().unwrap()

@@ -1,15 +1,12 @@
 //! Programs that talk to a person, driven through the server by a test that types.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::process::Command;
 
 use chiton_testkit::wire::Wire;
-use place::{Place, text};
 use serde_json::{Value, json};
+
+use crate::place::{Place, text};
 
 /// A command in a terminal, and the hands on it.
 struct Hands {
@@ -26,9 +23,10 @@ impl Hands {
         (Self { wire, id }, reply)
     }
 
-    /// Types, waits, and gives the reply.
+    /// Types, waits until it is taken, however busy the machine is, and gives the reply.
     fn input(&mut self, mut call: Value) -> Value {
         call["bash_id"] = json!(self.id);
+        call["wait"] = json!(20000);
         let reply = self.wire.call("BashInput", &call);
         assert_eq!(reply["isError"], false, "{call}: {reply}");
         reply["structuredContent"].clone()
@@ -66,7 +64,8 @@ fn a_shell_prompt() {
     assert_eq!(reply["structuredContent"]["outcome"], "running", "{reply}");
     assert_eq!(reply["structuredContent"]["waiting"]["prompt"], ">");
     hands.until(json!({"text": "echo $((6*7))\n"}), "^42$");
-    hands.until(json!({"text": "sleep 100\n"}), "sleep 100");
+    // What it prints itself shows that it is in the foreground, where the key is for it and not for the shell.
+    hands.until(json!({"text": "sh -c 'echo begun; exec sleep 100'\n"}), "^begun$");
     let reply = hands.input(json!({"keys": "ctrl-c"}));
     assert_eq!(reply["waiting"]["prompt"], ">", "back at the prompt: {reply}");
     hands.input(json!({"keys": "up up enter"}));

@@ -1,8 +1,4 @@
 //! `chiton top` in a real terminal: a person sees what runs and what asks, and steps in.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -13,10 +9,11 @@ use std::time::Duration;
 
 use chiton_engine::terminal::{Screen, TerminalSize};
 use chiton_testkit::processes::eventually;
-use place::{Place, text};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
+
+use crate::place::{Place, text};
 
 const SOON: Duration = Duration::from_secs(30);
 const RULE: &str = "[{decision = 'ask', program = ['touch'], any_argument = ['canary*'], reason = 'Canaries sing.', match = ['touch canary']}]";

@@ -1,9 +1,5 @@
 //! The page of `chiton ui`, spoken to by plain sockets: who gets in, what they may do, and what a restart leaves. What a
 //! browser makes of it is in `foreign/page`.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,8 +9,9 @@ use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
 use chiton_watch::overview::Overview;
-use place::{Place, allow, text, until};
 use serde_json::{Value, json};
+
+use crate::place::{Place, allow, text, until};
 
 const SOON: Duration = Duration::from_secs(20);
 

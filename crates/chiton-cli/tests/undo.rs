@@ -1,8 +1,4 @@
 //! `chiton changes`, `chiton undo` and `chiton session`: what commands did to files is listed, and taken back.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +8,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
-use place::{Place, said, text, until};
 use serde_json::{Value, json};
+
+use crate::place::{Place, said, text, until};
 
 /// A place with a project, in which commands run in a sandbox.
 struct Project {

@@ -1,8 +1,4 @@
 //! A watch that an agent or a person puts on a background command.
-#![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "the tests start the program from outside")]
-
-mod place;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -10,8 +6,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use chiton_testkit::processes::eventually;
-use place::{Place, allow, said, text, until};
 use serde_json::{Value, json};
+
+use crate::place::{Place, allow, said, text, until};
 
 const LIMIT: Duration = Duration::from_mins(1);
 

@@ -139,6 +139,9 @@ pub trait Dialect: Send + Sync {
     /// What it is, in one line.
     fn about(&self) -> &'static str;
 
+    /// The tool that runs commands: the first of its tools. To know its name, nobody has to write down all of them.
+    fn running_tool(&self) -> &'static str;
+
     /// Its tools.
     fn tools(&self, surroundings: &Surroundings) -> Vec<ToolSpec>;
 

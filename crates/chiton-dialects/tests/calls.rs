@@ -1,5 +1,4 @@
 //! What a call may hold: everything that a schema takes is read, and nothing at all makes a dialect stumble.
-#![cfg(test)]
 
 use chiton_dialects::{CallError, Surroundings, ToolSpec, catalogue};
 use serde_json::{Map, Value, json};

@@ -3,7 +3,6 @@
 //! `outputs/NAME.out` is what a command printed, `outputs/NAME.json` which command it was, how it ended and which lines came
 //! from stderr. The rules here know nothing of how [`chiton_dialects::compact`] finds what to leave out. They read the reply
 //! like somebody who has nothing but the reply and the recording.
-#![cfg(test)]
 
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;

@@ -2,7 +2,6 @@
 //!
 //! `schemas/DIALECT.FORMAT.json` are what `chiton schema` prints, for a working directory that is the same on every
 //! machine. `UPDATE=1` writes them anew.
-#![cfg(test)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,6 +27,14 @@ fn every_input_and_output_schema_is_valid_and_an_object() {
             assert_eq!(schema["type"], "object", "{dialect} {}", tool.name);
             jsonschema::draft202012::new(&schema).unwrap();
         }
+    }
+}
+
+#[test]
+fn the_first_tool_is_the_one_that_runs_commands() {
+    for dialect in catalogue::all() {
+        let tools = dialect.tools(&around());
+        assert_eq!(dialect.running_tool(), tools[0].name, "{}", dialect.name());
     }
 }
 

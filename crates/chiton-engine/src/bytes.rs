@@ -62,6 +62,11 @@ pub fn characters(bytes: &[u8]) -> u64 {
     bytes.chunks(255).map(|chunk| u64::from(chunk.iter().map(begins).sum::<u8>())).sum()
 }
 
+/// Ends of lines, and characters as [`characters`] counts them.
+pub(crate) fn lines_and_characters(bytes: &[u8]) -> (u64, u64) {
+    (memchr::memchr_iter(b'\n', bytes).count() as u64, characters(bytes))
+}
+
 impl Deref for ByteString {
     type Target = [u8];
 

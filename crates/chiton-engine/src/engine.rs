@@ -5,6 +5,7 @@ mod audit;
 mod commit;
 mod elsewhere;
 mod enclosing;
+mod nursery;
 mod ports;
 mod previewing;
 mod rejoining;
@@ -17,6 +18,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
+
+use nursery::Nursery;
 
 use crate::ancestry;
 use crate::audit::Journal;
@@ -141,6 +144,8 @@ struct EngineInner {
     floor: Option<OsString>,
     /// Runs since the last sweep.
     unswept: AtomicUsize,
+    /// What is ready for the next session.
+    nursery: Nursery,
 }
 
 impl Engine {
@@ -168,6 +173,7 @@ impl Engine {
             deferred: Lock::default(),
             quota: Arc::default(),
             unswept: AtomicUsize::new(UNSWEPT_RUNS),
+            nursery: Nursery::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }

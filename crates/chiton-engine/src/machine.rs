@@ -6,11 +6,11 @@ use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use chiton_guard::{Context, OwnProcess};
+use chiton_guard::{Context, Found, OwnProcess};
 use rustix::fs::MemfdFlags;
 use rustix::process::{PidfdFlags, child_subreaper, getpid, pidfd_open};
 
-use crate::sys::{descriptors, landlock, names, probe};
+use crate::sys::{descriptors, landlock, memory, names, probe};
 
 /// Call this first in `main`, before anything looks up a name.
 ///
@@ -20,6 +20,19 @@ use crate::sys::{descriptors, landlock, names, probe};
 /// is loaded.
 pub fn look_up_names_without_plugins() {
     names::configure();
+}
+
+/// Has all threads of this process use one heap. For a program in which one thread does nearly everything: call this before
+/// others are started.
+pub fn use_one_heap() {
+    memory::use_one_heap();
+}
+
+/// Gives back memory that this process needed only to start: freed pieces of the heap, and pages of the program file. Takes a
+/// millisecond. What is needed again after all is read again by the kernel.
+pub fn give_back_memory() {
+    memory::release_heap();
+    memory::release_files();
 }
 
 /// The descriptor of this number that this process was started with, other than those for input, output and errors.
@@ -45,9 +58,11 @@ pub fn umask() -> u32 {
 pub fn guard_context(home: PathBuf, user: String, directory: PathBuf) -> Context {
     let mut context = Context::new(home, user, directory.clone());
     context.workspace = Some(directory);
-    context.own_processes = own_processes().into();
-    context.own_groups = own_group().into_iter().collect();
-    context.mounts = mounts().into();
+    // When a command is to be judged, and not yet: the table of mounts has to wait while anybody on this machine takes a
+    // sandbox down, which can take twenty milliseconds.
+    context.own_processes = Found::later(own_processes);
+    context.own_groups = Found::later(|| own_group().into_iter().collect());
+    context.mounts = Found::later(mounts);
     context
 }
 

@@ -1,7 +1,5 @@
 //! Output arrives whole, in order, and as it was written.
 
-mod harness;
-
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +7,8 @@ use chiton_engine::capture::spool::SpoolReader;
 use chiton_engine::limits::ViewLimits;
 use chiton_engine::{CommandInput, CommandRequest, Listener, Outcome, RunControl, RunEvent, Stream, Streams};
 use chiton_testkit::processes::{eventually, parent_of, peak_memory};
-use harness::{Harness, runtime, seconds};
+
+use crate::harness::{Harness, runtime, seconds};
 
 #[test]
 fn any_bytes_survive_and_the_text_view_is_valid() {

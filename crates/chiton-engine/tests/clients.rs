@@ -6,7 +6,7 @@
 mod harness;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -15,10 +15,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::{HostRule, NetworkPolicy, SandboxPolicy};
 use chiton_engine::{ByteString, CommandRequest, RunReport, Session};
 use chiton_testkit::trials::{self, Threads, Trial};
-use harness::{Harness, runtime};
+use harness::{Harness, enclosed, runtime};
 
 /// The name that the policy allows, and one that leads to the same server and that it does not.
 const ALLOWED: &str = "allowed.test";
@@ -515,12 +515,12 @@ impl Server {
 fn answer(mut stream: TcpStream, port: u16, seen: &Mutex<Vec<String>>) {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
     let mut bytes = vec![0; 16384];
-    let mut count = stream.read(&mut bytes).unwrap_or(0);
+    let mut count = read(&mut stream, &mut bytes);
     let is_http = bytes.starts_with(b"GET ") || bytes.starts_with(b"HEAD ");
     while is_http && !bytes[..count].windows(4).any(|end| end == b"\r\n\r\n") {
-        match stream.read(&mut bytes[count..]) {
-            Ok(more @ 1..) => count += more,
-            _ => return,
+        match read(&mut stream, &mut bytes[count..]) {
+            0 => return,
+            more => count += more,
         }
     }
     let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
@@ -531,11 +531,22 @@ fn answer(mut stream: TcpStream, port: u16, seen: &Mutex<Vec<String>>) {
     }
     let (kind, body) = content(path.split('?').next().unwrap_or_default(), port);
     let status = if body.is_empty() { "404 Not Found" } else { "200 OK" };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+    // At once: some read only what comes first.
+    let reply = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
-    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    let _ = stream.write_all(reply.as_bytes());
+}
+
+/// Reads what is there, nothing at the end. With a time limit, a signal ends the call too: somebody paused this program, say.
+fn read(stream: &mut TcpStream, bytes: &mut [u8]) -> usize {
+    loop {
+        match stream.read(bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result.unwrap_or(0),
+        }
+    }
 }
 
 fn content(path: &str, port: u16) -> (&'static str, String) {
@@ -586,20 +597,9 @@ impl Place {
         let harness = Harness::with(|config| {
             config.sandbox = Some(SandboxPolicy {
                 profile: "named".to_owned(),
-                workspace: vec![root.clone()],
-                write: vec![root.clone()],
-                made: Vec::new(),
-                temporary: Vec::new(),
-                caches: Vec::new(),
-                hide: Vec::new(),
-                keep: Vec::new(),
                 // The server is on this machine, where no name may lead unless its address is listed.
                 network: NetworkPolicy::Named(vec![rule(ALLOWED), rule("127.0.0.1")]),
-                sockets: Vec::new(),
-                expose: Vec::new(),
-                limits: SandboxLimits::default(),
-                missing: MissingLayer::Say,
-                undo: UndoPolicy::Off,
+                ..enclosed(&root)
             });
             config.sandbox_hosts = Some(vec![(ALLOWED.to_owned(), loopback()), (OTHER.to_owned(), loopback())]);
             config.sandbox_without = without;

@@ -1,8 +1,5 @@
 //! A command for another machine is judged here: by the same policy and people, with what that machine told of itself. Nothing
 //! here runs a command of the corpus. The canary is harmless.
-#![cfg(test)]
-
-mod harness;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,14 +11,15 @@ use chiton_engine::audit::{AuditConfig, AuditEvent, AuditLine, Journal};
 use chiton_engine::consent::{Answer, Approver, Asking, Question};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule, Mode, OwnPlaces};
 use chiton_engine::review::{Guard, Permission, PermissionManager, Permitting};
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::secrets::value::{Masking, SecretValue};
 use chiton_engine::secrets::{MemorySource, Reference, Secret, SecretStore, UnknownReference};
 use chiton_engine::{
     Approval, CommandInput, CommandRequest, Elsewhere, EndElsewhere, EnvironmentChange, FarFacts, Response, RunId,
     Session,
 };
-use harness::{Harness, runtime};
+
+use crate::harness::{Harness, enclosed, runtime};
 
 /// A machine on which the corpus is at home.
 fn facts() -> FarFacts {
@@ -386,22 +384,7 @@ fn what_bash_rejects_is_left_to_the_shell_there() {
 }
 
 fn sandbox(work: &Path) -> SandboxPolicy {
-    SandboxPolicy {
-        profile: "work".to_owned(),
-        workspace: vec![work.to_owned()],
-        write: vec![work.to_owned()],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
-        hide: Vec::new(),
-        keep: Vec::new(),
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
-    }
+    SandboxPolicy { profile: "work".to_owned(), ..enclosed(work) }
 }
 
 #[test]

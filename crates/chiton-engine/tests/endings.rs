@@ -1,12 +1,11 @@
 //! Every way to end has its name, and none is mistaken for another.
 
-mod harness;
-
 use std::time::Duration;
 
 use chiton_engine::{CommandRequest, Outcome, RunControl, Session, Silent, StateReport};
 use chiton_testkit::oracle;
-use harness::{Harness, runtime, seconds};
+
+use crate::harness::{Harness, runtime, seconds};
 
 #[test]
 fn every_exit_code_is_exact() {
@@ -29,7 +28,7 @@ fn death_by_every_signal_is_exact_and_no_exit_code() {
         let session = harness.session();
         for number in signals {
             let command = format!("echo before; kill -{number} $$; echo after");
-            let expected = oracle::bash(command.as_bytes(), "/".as_ref(), &[("PATH", harness::PATH)]);
+            let expected = oracle::bash(command.as_bytes(), "/".as_ref(), &[("PATH", crate::harness::PATH)]);
             let (observed, response) = harness.observe(&session, command.as_bytes()).await;
             assert_eq!(observed, expected, "signal {number}");
             if expected.status < 0 {

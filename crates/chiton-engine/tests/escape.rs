@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::sandbox::report::RefusedAccess;
 use chiton_testkit::trials::{self, Threads, Trial};
-use harness::{Harness, runtime};
+use harness::{Harness, enclosed, runtime};
 
 /// Prints OPEN where it got out. `O` is a folder outside, `S` a hidden one, `P` a process outside, `N` the number of a file
 /// that it has open, `U` a socket outside, `A` one without a path; `call` makes a system call and raises where that fails.
@@ -331,22 +331,7 @@ impl Drop for Outside {
 }
 
 fn policy(outside: &Outside) -> SandboxPolicy {
-    SandboxPolicy {
-        profile: "work".to_owned(),
-        workspace: vec![outside.path("work")],
-        write: vec![outside.path("work")],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
-        hide: vec![outside.path("secret")],
-        keep: Vec::new(),
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
-    }
+    SandboxPolicy { profile: "work".to_owned(), hide: vec![outside.path("secret")], ..enclosed(&outside.path("work")) }
 }
 
 fn probe(name: &str, holds: Holds, code: &str, without: Without) -> Result<(), String> {

@@ -4,17 +4,17 @@
 
 mod harness;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::{SandboxLimits, SandboxPolicy};
 use chiton_engine::{AnswerMode, CommandRequest, EngineConfig, Session, StateReport, WarmLimits};
 use chiton_testkit::cases::{self, Case};
 use chiton_testkit::oracle;
 use chiton_testkit::trials::{self, Threads, Trial, passes};
-use harness::{Harness, PATH, runtime};
+use harness::{Harness, PATH, enclosed, runtime};
 
 /// Variables that both sides get; ours sets a few more so that nothing waits for a person.
 fn environment(home: &str) -> Vec<(&str, &str)> {
@@ -90,22 +90,13 @@ const RACES_INSIDE: &str = "wait-signalled";
 
 /// As for work in the folder of the cases.
 fn sandbox(config: &EngineConfig) -> SandboxPolicy {
-    let workspace: Vec<PathBuf> = config.state_directory.parent().map(Path::to_owned).into_iter().collect();
+    let work = config.state_directory.parent().unwrap();
     SandboxPolicy {
         profile: "work".to_owned(),
-        write: workspace.iter().cloned().chain(["/tmp", "/dev/shm"].map(PathBuf::from)).collect(),
-        workspace,
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
+        write: vec![work.to_owned(), "/tmp".into(), "/dev/shm".into()],
         hide: vec![config.state_directory.clone(), "/root/.ssh".into()],
-        keep: Vec::new(),
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
         limits: SandboxLimits { memory: Some(4 << 30), processes: Some(4000), ..SandboxLimits::default() },
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
+        ..enclosed(work)
     }
 }
 

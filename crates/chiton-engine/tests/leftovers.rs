@@ -1,14 +1,12 @@
 //! A command ends when its shell ends; what it leaves running is named, kept, and heard.
-#![cfg(test)]
-
-mod harness;
 
 use std::time::{Duration, Instant};
 
 use chiton_engine::capture::spool::SpoolReader;
 use chiton_engine::{AnswerMode, CommandRequest, Lifetime, Outcome, Stream};
 use chiton_testkit::processes::{eventually, marked};
-use harness::{Harness, mark, marked_request, runtime, seconds};
+
+use crate::harness::{Harness, mark, marked_request, runtime, seconds};
 
 /// Ways to leave something behind that holds one or both streams.
 const LEAVING: [(&str, &str); 10] = [

@@ -1,8 +1,5 @@
 //! The library as strangers use it: commands said piece by piece, events with an end, sessions as values, and the examples.
-#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the examples are programs of their own")]
-
-mod harness;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +8,9 @@ use std::time::Duration;
 
 use chiton_engine::{Event, Outcome, Stream};
 use chiton_testkit::processes::{eventually, marked};
-use harness::{Harness, runtime};
 use tokio_util::sync::CancellationToken;
+
+use crate::harness::{Harness, runtime};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -228,7 +226,7 @@ fn the_public_interface_is_the_one_that_was_agreed_on() {
     let added: Vec<_> = new.iter().filter(|line| !old.contains(line)).collect();
     assert!(
         gone.is_empty() && added.is_empty(),
-        "the interface has changed. If that is meant, `UPDATE=1 cargo test -p chiton-engine --test library` notes it.\n\
+        "the interface has changed. If that is meant, `UPDATE=1 cargo test -p chiton-engine --test suite library::` notes it.\n\
          gone: {gone:#?}\nadded: {added:#?}"
     );
 }

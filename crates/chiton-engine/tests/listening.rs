@@ -1,7 +1,4 @@
 //! What a task listens on: seen whoever of its processes does it, and said to be unknown where it cannot be seen.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::net::TcpListener;
@@ -10,8 +7,9 @@ use std::time::Duration;
 
 use chiton_engine::tasks::{Listening, SocketName, UnknownPorts, WaitFor, WaitReason, Waited, WantedPort};
 use chiton_engine::{CommandRequest, Outcome, Session, StartedTask, Task};
-use harness::{Harness, runtime, seconds};
 use regex::bytes::Regex;
+
+use crate::harness::{Harness, runtime, seconds};
 
 /// A program that listens on what it is told to, prints `up` and the port, and stays. Its own children hold the socket,
 /// too, where it is told to fork.

@@ -1,8 +1,5 @@
 //! Network by name as a session has it: what is reached, what is refused and what the reply says, with a network namespace
 //! and without.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,10 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use chiton_engine::sandbox::policy::{HostRule, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::{HostRule, NetworkPolicy, SandboxPolicy};
 use chiton_engine::sandbox::{Upstream, Without};
 use chiton_engine::{ByteString, EngineConfig, Outcome, RunReport, Session};
-use harness::{Harness, PATH, runtime};
+
+use crate::harness::{Harness, PATH, enclosed, runtime};
 
 /// A session whose policy allows `allowed.test` at the port of a server outside, and no other name.
 struct Place {
@@ -30,19 +28,8 @@ fn policy(root: &Path, port: u16) -> SandboxPolicy {
     let rule = |host: &str| HostRule { host: host.to_owned(), port: Some(port) };
     SandboxPolicy {
         profile: "named".to_owned(),
-        workspace: vec![root.to_owned()],
-        write: vec![root.to_owned()],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
-        hide: Vec::new(),
-        keep: Vec::new(),
         network: NetworkPolicy::Named(vec![rule("allowed.test"), rule("127.0.0.1"), rule("rebind.test")]),
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
+        ..enclosed(root)
     }
 }
 

@@ -1,7 +1,4 @@
 //! Before any command: the permission manager of a program, a person's consent, a dry run. The canary is harmless.
-#![cfg(test)]
-
-mod harness;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,7 +10,8 @@ use chiton_engine::secrets::source::SourceError;
 use chiton_engine::secrets::{Reference, Secret, SecretSource, SecretStore};
 use chiton_engine::tasks::WaitFor;
 use chiton_engine::{CommandRequest, EngineConfig, Outcome, Response, Session, StartedTask};
-use harness::{Harness, runtime};
+
+use crate::harness::{Harness, runtime};
 
 type Check = Box<dyn Fn(&Question) -> Result<Permission, &'static str> + Send + Sync>;
 

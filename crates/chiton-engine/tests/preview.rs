@@ -1,8 +1,5 @@
 //! A command can be tried first: nothing changes until somebody commits it, and then everything does.
-#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "plain bash is what previews are compared with")]
-
-mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,9 +10,10 @@ use std::process::Command;
 use chiton_engine::changes::{ChangeLogs, UndoOptions};
 use chiton_engine::preview::{CommitOptions, Committed, CommittedState, PreviewError, PreviewStatus, Previews};
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::{CommandRequest, Outcome, PreviewMode, RunControl, RunReport, Session, Silent, StateReport};
-use harness::{Harness, runtime};
+
+use crate::harness::{Harness, enclosed, runtime};
 
 /// A workspace, a cache beside it, and a sandbox for both.
 struct Place {
@@ -27,20 +25,12 @@ struct Place {
 
 fn policy(root: &Path) -> SandboxPolicy {
     SandboxPolicy {
-        profile: "test".to_owned(),
-        workspace: vec![root.join("work")],
         write: vec![root.join("work"), root.join("cache"), PathBuf::from("/tmp"), PathBuf::from("/dev/shm")],
-        made: Vec::new(),
         temporary: vec![PathBuf::from("/tmp"), PathBuf::from("/dev/shm")],
         caches: vec![root.join("cache")],
         hide: vec![root.join("secret"), root.join("work/hidden")],
         keep: vec![root.join("work/.git/hooks")],
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
+        ..enclosed(&root.join("work"))
     }
 }
 

@@ -1,7 +1,4 @@
 //! A call that is made a second time is answered with the run that the first one started.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::sync::Arc;
@@ -13,7 +10,8 @@ use chiton_engine::{
     Session, StartedTask, StateReport, Stream, TaskLifetime, WarmRoom,
 };
 use chiton_testkit::processes::{eventually, marked};
-use harness::{Harness, mark, marked_request, runtime, seconds};
+
+use crate::harness::{Harness, mark, marked_request, runtime, seconds};
 
 fn asked(command: &str, id: &RunId) -> CommandRequest {
     CommandRequest { run_id: Some(id.clone()), ..CommandRequest::new(command) }

@@ -10,10 +10,12 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
-use chiton_engine::{Outcome, RunControl, RunReport, Session, Silent, WarmLimits};
+use chiton_engine::sandbox::policy::{SandboxLimits, SandboxPolicy};
+use chiton_engine::{
+    CommandRequest, Outcome, RunControl, RunReport, Session, Silent, StartedTask, TaskLifetime, WarmLimits,
+};
 use chiton_testkit::processes::marked;
-use harness::{Harness, mark, marked_request, runtime};
+use harness::{Harness, enclosed, mark, marked_request, runtime};
 
 /// Each of these tests uses all processors for a while, so they wait for one another.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -39,22 +41,7 @@ struct Place {
 fn place(limits: SandboxLimits) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let root: PathBuf = folder.path().canonicalize().unwrap();
-    let policy = SandboxPolicy {
-        profile: "test".to_owned(),
-        workspace: vec![root.clone()],
-        write: vec![root.clone()],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
-        hide: Vec::new(),
-        keep: Vec::new(),
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits,
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
-    };
+    let policy = SandboxPolicy { limits, ..enclosed(&root) };
     let others = Harness::with(|config| config.sandbox = Some(policy.clone()));
     let harness = Harness::with(|config| {
         config.sandbox = Some(policy);
@@ -172,4 +159,37 @@ fn the_kernel_takes_a_command_before_its_keeper() {
     let mut scores = text.lines().map(|line| line.parse::<i32>().unwrap());
     let (command, keeper) = (scores.next().unwrap(), scores.next().unwrap());
     assert!(command > keeper, "{command} and {keeper}");
+}
+
+#[test]
+fn a_silent_task_with_limits_sleeps() {
+    let limits =
+        SandboxLimits { memory: Some(8 << 30), processes: Some(4096), free: Some(1 << 20), ..SandboxLimits::default() };
+    let place = place(limits);
+    runtime().block_on(async {
+        let request = CommandRequest { task_lifetime: TaskLifetime::Durable, ..CommandRequest::new("sleep 300") };
+        let StartedTask::Started(task) = place.harness.engine.start(&place.session, request).await.unwrap() else {
+            panic!("it was not started")
+        };
+        let start =
+            fs::read_to_string(place.harness.folder.path().join("state/runs").join(&task.id).join("start.json"));
+        let start: serde_json::Value = serde_json::from_str(&start.unwrap()).unwrap();
+        let switches = || {
+            let status = fs::read_to_string(format!("/proc/{}/status", start["keeper"])).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.unwrap().trim().parse::<u64>().unwrap()
+        };
+        // Whoever looks at its command every second wakes up in each of these; whoever looks ever more rarely does not.
+        let mut sleeps = false;
+        for _ in 0..4 {
+            let before = switches();
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            sleeps = switches() == before;
+            if sleeps {
+                break;
+            }
+        }
+        place.harness.engine.tasks().kill(&task.id, None).await.unwrap();
+        assert!(sleeps, "the keeper wakes up all the time");
+    });
 }

@@ -1,7 +1,4 @@
 //! Whoever asks for a command may choose the id of its run. A call that is made twice then runs once.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use chiton_engine::audit::{AuditConfig, Journal};
 use chiton_engine::changes::UndoOptions;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::{SandboxPolicy, UndoPolicy};
 use chiton_engine::{
     AnswerMode, CommandRequest, Engine, EngineError, Outcome, RunControl, RunId, Session, Silent, StartedTask,
     TaskLifetime,
 };
 use chiton_testkit::processes::{MARK, eventually, marked, parent_of};
-use harness::{Harness, mark, runtime, seconds};
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{Harness, enclosed, mark, runtime, seconds};
 
 fn asked(command: &str, id: &RunId) -> CommandRequest {
     CommandRequest { run_id: Some(id.clone()), ..CommandRequest::new(command) }
@@ -196,17 +194,22 @@ fn a_shell_that_was_gone_when_its_command_came_is_replaced_under_the_same_id() {
     let session = session_with(&harness, &mark);
     for round in 0..6 {
         runtime.block_on(warmed(&harness, &session));
-        assert!(eventually(seconds(10), || marked(&mark).len() >= 2), "nobody waits");
+        // Two stems, each with a branch.
+        assert!(eventually(seconds(10), || marked(&mark).len() >= 4), "nobody waits");
         // Nothing is owed by a keeper that is about to stand still.
         runtime.block_on(session.settled());
         let shells: Vec<i32> = marked(&mark).iter().map(|shell| shell.pid).collect();
-        let keepers: Vec<i32> = shells.iter().map(|shell| parent_of(*shell).cast_signed()).collect();
+        let parent = |shell: i32| parent_of(shell).cast_signed();
+        let (branches, stems): (Vec<i32>, Vec<i32>) =
+            shells.iter().partition(|shell| shells.contains(&parent(**shell)));
+        let keepers: Vec<i32> = stems.iter().map(|stem| parent(*stem)).collect();
         // A keeper that stands still cannot report that its shell is gone.
         for keeper in &keepers {
             signal(*keeper, Signal::STOP);
             wait_for_state(*keeper, "T");
         }
-        for shell in shells {
+        // A branch comes to the keeper when its stem is gone.
+        for shell in stems.into_iter().chain(branches) {
             signal(shell, Signal::KILL);
             wait_for_state(shell, "Z");
         }
@@ -270,22 +273,7 @@ fn what_a_shell_that_waited_in_a_sandbox_changes_is_undone_by_the_id_it_was_give
 }
 
 fn sandbox(work: &Path) -> SandboxPolicy {
-    SandboxPolicy {
-        profile: "test".to_owned(),
-        workspace: vec![work.to_owned()],
-        write: vec![work.to_owned()],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
-        hide: Vec::new(),
-        keep: Vec::new(),
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Keep,
-    }
+    SandboxPolicy { undo: UndoPolicy::Keep, ..enclosed(work) }
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! What passes the guard is held by the sandbox.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{
-    HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy,
-};
+use chiton_engine::sandbox::policy::{HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy};
 use chiton_engine::{Outcome, RunReport, Session};
-use harness::{Harness, runtime};
+
+use crate::harness::{Harness, enclosed, runtime};
 
 /// A workspace, a place outside of it, and a sandbox for the workspace.
 struct Place {
@@ -23,20 +19,9 @@ struct Place {
 
 fn policy(root: &Path) -> SandboxPolicy {
     SandboxPolicy {
-        profile: "test".to_owned(),
-        workspace: vec![root.join("work")],
-        write: vec![root.join("work")],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
         hide: vec![root.join("secret"), root.join("key")],
         keep: vec![root.join("work/.git/hooks")],
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
+        ..enclosed(&root.join("work"))
     }
 }
 

@@ -1,7 +1,4 @@
 //! A secret reaches the program that needs it, and nothing else: not the reply, not the disk, not the process list.
-#![cfg(test)]
-
-mod harness;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +13,8 @@ use chiton_engine::{
     Silent, StartedTask, StateReport, Streams,
 };
 use chiton_testkit::processes::eventually;
-use harness::{Harness, runtime, seconds};
+
+use crate::harness::{Harness, runtime, seconds};
 
 const VALUE: &str = "S3CR3T-VALUE it's \"$(a)\" `one`";
 const PLAIN: &str = "S3CR3T-PLAIN-9";
@@ -108,8 +106,11 @@ fn a_decrypt_reference_is_resolved_and_what_is_no_reference_stays_as_it_is() {
         assert_clean(&harness, &response);
         let unchanged = ["echo {{other:x}} '${{ x }}' {{ }}", "echo {{secret:plain }} {{Secret:plain}}"];
         for command in unchanged {
-            let plain =
-                chiton_testkit::oracle::bash(command.as_bytes(), harness.folder.path(), &[("PATH", harness::PATH)]);
+            let plain = chiton_testkit::oracle::bash(
+                command.as_bytes(),
+                harness.folder.path(),
+                &[("PATH", crate::harness::PATH)],
+            );
             assert_eq!(harness.run(&session, command).await.stdout.to_text().as_bytes(), plain.stdout, "{command}");
         }
         let assembled = harness.run(&session, "a='{{secret:'; b='plain}}'; echo $a$b").await;
@@ -155,7 +156,8 @@ fn a_reference_that_nobody_knows_refuses_the_command_or_is_told() {
 fn the_password_of_a_proxy_is_masked_and_reaches_programs() {
     let harness = Harness::new();
     runtime().block_on(async {
-        let environment = [("PATH", harness::PATH), ("https_proxy", "http://dev:S3CR3T-proxy@proxy.example:3128")];
+        let environment =
+            [("PATH", crate::harness::PATH), ("https_proxy", "http://dev:S3CR3T-proxy@proxy.example:3128")];
         let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
         let session = Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
         let response = harness.run(&session, "echo $https_proxy; printf %s \"$https_proxy\" | wc -c").await;
@@ -170,7 +172,8 @@ fn the_password_of_a_proxy_is_masked_and_reaches_programs() {
 fn a_failing_command_says_once_what_it_may_have_lacked() {
     let harness = Harness::new();
     runtime().block_on(async {
-        let environment = [("PATH", harness::PATH), ("GITHUB_TOKEN", "S3CR3T-token"), ("LD_LIBRARY_PATH", "/opt/lib")];
+        let environment =
+            [("PATH", crate::harness::PATH), ("GITHUB_TOKEN", "S3CR3T-token"), ("LD_LIBRARY_PATH", "/opt/lib")];
         let environment = environment.map(|(name, value)| (name.to_owned(), ByteString::from(value)));
         let session = Session::new(harness.engine.fresh_state(harness.folder.path(), environment, 0o022));
         let told = |response: &RunReport| response.notices.iter().any(|notice| notice.contains("GITHUB_TOKEN"));
@@ -485,7 +488,7 @@ fn variables_that_look_like_secrets_are_not_taken_over_and_own_ones_are_kept() {
     let harness = harness();
     runtime().block_on(async {
         let environment = [
-            ("PATH", harness::PATH),
+            ("PATH", crate::harness::PATH),
             ("API_KEY", "S3CR3T-INHERITED"),
             ("URL", "https://me:S3CR3T@host"),
             ("FOO", "bar"),

@@ -1,12 +1,11 @@
 //! A limit for silence: a command may take as long as it wants, as long as it says something now and then.
 
-mod harness;
-
 use std::time::Duration;
 
 use chiton_engine::tasks::WaitFor;
 use chiton_engine::{CommandRequest, Outcome, RunControl, RunEvent, RunReport, StartedTask, TaskStatus, TimeLimit};
-use harness::{Harness, runtime, seconds};
+
+use crate::harness::{Harness, runtime, seconds};
 
 fn request(command: &str, silence: Duration) -> CommandRequest {
     let mut request = CommandRequest::new(command);

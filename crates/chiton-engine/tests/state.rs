@@ -1,16 +1,15 @@
 //! What a command changes is there for the next one, whatever it is called and whatever it holds.
 
-mod harness;
-
 use std::collections::BTreeMap;
 
 use chiton_engine::state::{Value, Variable};
 use chiton_engine::{
     CommandRequest, EnvironmentChange, Outcome, RunControl, Session, Shell, ShellState, Silent, StateReport,
 };
-use harness::{Harness, runtime};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+use crate::harness::{Harness, runtime};
 
 /// Where a case begins.
 #[derive(Clone, Copy)]
@@ -266,7 +265,7 @@ fn a_replaced_environment_is_all_the_command_sees_and_costs_the_session_nothing(
         assert_eq!(names, ["FOO", "PWD", "SHLVL", "_"]);
         let next =
             harness.run(&session, "echo $MINE $plain $NEW ${FOO-unset}; echo $PATH; ls / >/dev/null && echo ok").await;
-        assert_eq!(next.stdout.to_text(), format!("1 2 3 unset\n{}\nok\n", harness::PATH));
+        assert_eq!(next.stdout.to_text(), format!("1 2 3 unset\n{}\nok\n", crate::harness::PATH));
     });
 }
 
@@ -274,7 +273,7 @@ fn a_replaced_environment_is_all_the_command_sees_and_costs_the_session_nothing(
 fn dangerous_variables_never_arrive_and_the_response_says_so() {
     let harness = Harness::new();
     let environment = [
-        ("PATH", harness::PATH),
+        ("PATH", crate::harness::PATH),
         ("LD_PRELOAD", "/x.so"),
         ("BASH_FUNC_ls%%", "() { :; }"),
         ("XDG_RUNTIME_DIR", "/run"),

@@ -1,14 +1,12 @@
 //! After a timeout, a cancel or a kill nobody is left, however they tried to get away.
-#![cfg(test)]
-
-mod harness;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use chiton_engine::{CommandRequest, Outcome, RunControl, RunEvent};
 use chiton_testkit::processes::{marked, parent_of};
-use harness::{Harness, mark, marked_request, runtime, seconds};
+
+use crate::harness::{Harness, mark, marked_request, runtime, seconds};
 
 /// Each says `up` once it has got away.
 const ESCAPES: [(&str, &str); 16] = [

@@ -1,7 +1,4 @@
 //! A task can always be found, read, waited for, written to and stopped.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::time::Duration;
@@ -13,9 +10,10 @@ use chiton_engine::{
     TaskLifetime, TaskStatus, Tasks,
 };
 use chiton_testkit::processes::{eventually, marked};
-use harness::{Harness, mark, marked_request, runtime, seconds};
 use regex::bytes::Regex;
 use tokio::task::JoinSet;
+
+use crate::harness::{Harness, mark, marked_request, runtime, seconds};
 
 async fn start(harness: &Harness, session: &Session, request: CommandRequest) -> Task {
     match harness.engine.start(session, request).await.unwrap() {
@@ -579,7 +577,7 @@ fn damaged_records_are_named_and_disturb_nobody() {
 fn two_engines_on_one_state_directory_see_the_same_and_do_not_disturb_each_other() {
     let harness = Harness::new();
     let mut config = chiton_engine::EngineConfig::new(harness.folder.path().join("state")).unwrap();
-    config.keeper = harness::keeper();
+    config.keeper = crate::harness::keeper();
     let other = chiton_engine::Engine::new(config).unwrap();
     runtime().block_on(async {
         let session = harness.session();

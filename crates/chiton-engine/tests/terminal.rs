@@ -1,7 +1,4 @@
 //! A command in a terminal: the same promises, and a screen, keys and a prompt besides.
-#![cfg(test)]
-
-mod harness;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,9 +10,10 @@ use chiton_engine::{
     TaskLifetime, Tasks, Typing, Typist,
 };
 use chiton_testkit::processes::{eventually, marked};
-use harness::{Harness, mark, marked_request, runtime, seconds};
 use regex::bytes::Regex;
 use tokio::task::JoinSet;
+
+use crate::harness::{Harness, mark, marked_request, runtime, seconds};
 
 fn in_terminal(command: &str) -> CommandRequest {
     CommandRequest { terminal: Some(TerminalSize::USUAL), ..CommandRequest::new(command) }

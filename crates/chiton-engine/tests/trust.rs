@@ -1,8 +1,5 @@
 //! What was judged is what runs: in the directory it was judged for, from the state it was judged for, and nothing where
 //! bash itself rejects the text. The canaries are harmless.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,8 +14,9 @@ use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
     CommandInput, CommandRequest, Engine, Outcome, Response, RunControl, Session, Silent, StartedTask, Typing,
 };
-use harness::{Harness, runtime};
 use regex::bytes::Regex;
+
+use crate::harness::{Harness, runtime};
 
 /// The usual guard, which asks about canaries.
 fn guarded() -> Harness {
@@ -385,7 +383,7 @@ fn send(harness: &Harness, session: &Session, id: &str, text: &str, terminal: bo
 /// Waits until the program that a task started reads from it.
 fn until_printed(harness: &Harness, id: &str, text: &str) {
     let wanted = WaitFor { pattern: Some(Regex::new(text).unwrap()), ..WaitFor::default() };
-    let wanted = WaitFor { timeout: Some(harness::seconds(30)), ..wanted };
+    let wanted = WaitFor { timeout: Some(crate::harness::seconds(30)), ..wanted };
     let reason = runtime().block_on(harness.engine.tasks().wait(id, wanted)).unwrap().reason;
     assert!(matches!(reason, WaitReason::Matched(_)), "{text}: {reason:?}");
 }

@@ -1,13 +1,11 @@
 //! Programs that want a person where there is none: they are named when they fail for it, and do not hold up a call.
-#![cfg(test)]
-
-mod harness;
 
 use chiton_engine::guard::{Context, GuardPolicy};
 use chiton_engine::review::Guard;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{CommandInput, CommandRequest, EngineConfig, Outcome};
-use harness::{Harness, runtime, seconds};
+
+use crate::harness::{Harness, runtime, seconds};
 
 /// A harness whose guard knows programs and refuses nothing here.
 fn guarded() -> Harness {

@@ -1,18 +1,14 @@
 //! What people and agents run every day can be undone: the tree is what it was before, and undoing that gives the tree after it.
 //! The rows are in `cases/undo_commands.cases`.
-#![cfg(test)]
-
-mod harness;
-mod undo;
 
 use std::fs;
-use std::process::ExitCode;
 
 use chiton_engine::changes::ChangesError;
-use chiton_testkit::trials::{self, Threads, Trial};
-use harness::runtime;
-use undo::manifest::Manifest;
-use undo::place::{Place, said};
+use chiton_testkit::trials::Trial;
+
+use crate::harness::runtime;
+use crate::undo::manifest::Manifest;
+use crate::undo::place::{Place, said};
 
 struct Row {
     name: String,
@@ -77,7 +73,7 @@ async fn check(row: &Row) -> Result<(), String> {
     Ok(())
 }
 
-fn main() -> ExitCode {
+pub fn trials() -> Vec<Trial> {
     let rows = rows();
     assert!(rows.len() >= 40, "{} rows", rows.len());
     let trials = rows.into_iter().map(|row| {
@@ -89,5 +85,5 @@ fn main() -> ExitCode {
         let is_ignored = !missing.is_empty();
         Trial::test(name, move || runtime().block_on(check(&row)).map_err(Into::into)).with_ignored_flag(is_ignored)
     });
-    trials::run(Threads::Processors, trials.collect(), Vec::new())
+    trials.collect()
 }

@@ -1,9 +1,5 @@
 //! Whoever is killed while something is undone, or while a command runs, leaves one of two trees within reach: that before the
 //! command, and that after it. And what others have changed since is theirs.
-#![cfg(test)]
-
-mod harness;
-mod undo;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -17,10 +13,11 @@ use chiton_engine::sandbox::Without;
 use chiton_testkit::dice::Dice;
 use chiton_testkit::named;
 use chiton_testkit::processes::eventually;
-use chiton_testkit::trials::{self, Threads, Trial, passes};
-use harness::runtime;
-use undo::manifest::Manifest;
-use undo::place::{Place, said};
+use chiton_testkit::trials::{Trial, passes};
+
+use crate::harness::runtime;
+use crate::undo::manifest::Manifest;
+use crate::undo::place::{Place, said};
 
 /// The variables that make this program undo something: the state directory, and the id.
 const STATE: &str = "CHITON_TEST_UNDO_STATE";
@@ -28,11 +25,14 @@ const ID: &str = "CHITON_TEST_UNDO_ID";
 /// How long anybody waits for what has to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn main() -> ExitCode {
-    if let (Some(state), Ok(id)) = (std::env::var_os(STATE), std::env::var(ID)) {
-        let done = ChangeLogs::new(Path::new(&state)).undo(&id, UndoOptions::default());
-        return if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    }
+/// Undoes something where this program is started for that.
+pub fn undo_if_asked() -> Option<ExitCode> {
+    let (state, id) = (std::env::var_os(STATE)?, std::env::var(ID).ok()?);
+    let done = ChangeLogs::new(Path::new(&state)).undo(&id, UndoOptions::default());
+    Some(if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+pub fn trials() -> Vec<Trial> {
     let tests = named![fn();
         stopped_after_any_step_it_goes_on_or_is_taken_back,
         killed_at_any_moment_it_goes_on_or_is_taken_back,
@@ -46,8 +46,7 @@ fn main() -> ExitCode {
         what_was_moved_out_of_the_workspace_comes_back,
         without_a_watch_nothing_is_known,
         another_store_is_used_where_the_workspace_is_on_another_file_system];
-    let trials = tests.map(|(name, check)| Trial::test(name, move || passes(check)));
-    trials::run(Threads::Processors, trials.into(), Vec::new())
+    tests.map(|(name, check)| Trial::test(name, move || passes(check))).into()
 }
 
 /// Trees and what is done to them.

@@ -2,10 +2,6 @@
 //!
 //! Other file systems are mounted in a namespace of their own, by a process that this one starts: where that cannot be done,
 //! those rows are left out, and said to be.
-#![cfg(test)]
-
-mod harness;
-mod undo;
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -13,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use chiton_engine::sandbox::Without;
-use chiton_testkit::trials::{self, Threads, Trial, passes};
-use harness::runtime;
-use undo::place::{Place, said};
+use chiton_testkit::trials::{Trial, passes};
+
+use crate::harness::runtime;
+use crate::undo::place::{Place, said};
 
 /// A file that is almost nothing but a hole.
 fn large(place: &Place, name: &str, bytes: u64) {
@@ -98,7 +95,7 @@ const DEEDS: &str = "cd tree; rm -r d; echo new > a; mv b moved; ln hard again; 
 fn comes_back_and_goes_again(place: &Place) {
     let tree = place.work().join("tree");
     fs::create_dir(&tree).unwrap();
-    undo::paths::plant(&tree, &mut chiton_testkit::dice::Dice::new(3));
+    crate::undo::paths::plant(&tree, &mut chiton_testkit::dice::Dice::new(3));
     let before = place.manifest();
     let report = runtime().block_on(place.succeed(&format!("({DEEDS})")));
     let after = place.manifest();
@@ -203,7 +200,8 @@ fn run_inside(row: usize, size: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-fn inside_if_asked() -> Option<ExitCode> {
+/// Tries a row where this program is started for that, inside of a namespace.
+pub fn try_if_asked() -> Option<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [word, row, folder] = &words[..] else { return None };
     if word != INSIDE_WORD {
@@ -214,10 +212,7 @@ fn inside_if_asked() -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-fn main() -> ExitCode {
-    if let Some(done) = inside_if_asked() {
-        return done;
-    }
+pub fn trials() -> Vec<Trial> {
     let rows: [(&str, fn()); 3] = [
         (
             "a large file that is written to is named and one that is only opened is not",
@@ -232,5 +227,5 @@ fn main() -> ExitCode {
         let trial = Trial::test(*name, move || run_inside(row, size).map_err(Into::into));
         trials.push(if can_mount { trial } else { trial.with_kind("needs a mount").with_ignored_flag(true) });
     }
-    trials::run(Threads::Processors, trials, Vec::new())
+    trials
 }

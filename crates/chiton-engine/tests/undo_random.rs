@@ -1,26 +1,22 @@
 //! Whatever a command does to its workspace, undoing it gives the tree that was there before.
 //!
 //! Each sequence is a program that does anything to a tree, by dice: a failure names its seed, and
-//! `CHITON_UNDO_SEED=7 cargo test -p chiton-engine --test undo_random` shows that one alone.
-#![cfg(test)]
-
-mod harness;
-mod undo;
+//! `CHITON_UNDO_SEED=7 cargo test -p chiton-engine --test changes` shows that one alone.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use chiton_engine::changes::{ChangesError, FileChange};
 use chiton_engine::sandbox::Without;
 use chiton_engine::{ChangeKind, Outcome};
 use chiton_testkit::dice::Dice;
-use chiton_testkit::trials::{self, Threads, Trial};
-use harness::runtime;
-use undo::manifest::{Fate, Manifest, Numbers, differences};
-use undo::place::{Place, said};
-use undo::{actor, paths};
+use chiton_testkit::trials::Trial;
+
+use crate::harness::runtime;
+use crate::undo::manifest::{Fate, Manifest, Numbers, differences};
+use crate::undo::place::{Place, said};
+use crate::undo::{actor, paths};
 
 const SEQUENCES: u64 = 500;
 /// How many of them share an engine.
@@ -128,18 +124,17 @@ fn sequences(seeds: impl Iterator<Item = u64>) -> Result<(), String> {
     })
 }
 
-fn main() -> ExitCode {
-    if let Some(done) = actor::act_if_asked() {
-        return done;
-    }
-    if let Some(seed) = std::env::var("CHITON_UNDO_SEED").ok().and_then(|seed| seed.parse::<u64>().ok()) {
-        let trial = Trial::test(format!("seed {seed}"), move || sequences(seed..=seed).map_err(Into::into));
-        return trials::run(Threads::Processors, vec![trial], Vec::new());
-    }
+/// The one sequence that was asked for.
+pub fn chosen() -> Option<Trial> {
+    let seed = std::env::var("CHITON_UNDO_SEED").ok()?.parse::<u64>().ok()?;
+    Some(Trial::test(format!("seed {seed}"), move || sequences(seed..=seed).map_err(Into::into)))
+}
+
+pub fn trials() -> Vec<Trial> {
     let mut rows = Vec::new();
     for first in (0..SEQUENCES).step_by(usize::try_from(TOGETHER).unwrap()) {
         let name = format!("the tree before comes back, seeds {first} to {}", first + TOGETHER - 1);
         rows.push(Trial::test(name, move || sequences(first..first + TOGETHER).map_err(Into::into)));
     }
-    trials::run(Threads::Processors, rows, Vec::new())
+    rows
 }

@@ -1,7 +1,4 @@
 //! A watch stays on its task: every line that matches counts, however fast they come and whoever is still there.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +7,8 @@ use std::time::Instant;
 use chiton_engine::tasks::{Followed, SendError, WaitFor, WaitReason, Watch};
 use chiton_engine::{CommandRequest, Session, StartedTask, Streams, Task, TaskLifetime, Tasks};
 use chiton_testkit::processes::peak_memory;
-use harness::{Harness, runtime, seconds};
+
+use crate::harness::{Harness, runtime, seconds};
 
 async fn start(harness: &Harness, session: &Session, command: &str) -> Task {
     let mut request = CommandRequest { task_lifetime: TaskLifetime::Durable, ..CommandRequest::new(command) };

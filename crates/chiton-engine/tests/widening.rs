@@ -1,7 +1,4 @@
 //! A person can allow what a sandbox has refused: once, or for a session, and nothing beyond what they were shown.
-#![cfg(test)]
-
-mod harness;
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -11,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use chiton_engine::consent::{Answer, Approver, Asking, Question, QuestionKind};
 use chiton_engine::guard::{Context, Decision, GuardPolicy, HumanRule};
 use chiton_engine::review::Guard;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::SandboxPolicy;
 use chiton_engine::{CommandRequest, EngineError, Outcome, RunControl, RunReport, Session, Silent};
-use harness::{Harness, runtime};
+
+use crate::harness::{Harness, enclosed, runtime};
 
 /// Somebody who has prepared answers, and remembers what they were asked.
 #[derive(Debug, Default)]
@@ -46,22 +44,7 @@ fn place(guard: Option<Guard>) -> Place {
     }
     fs::write(root.join("outside/file"), "old").unwrap();
     fs::write(root.join("outside/other"), "old").unwrap();
-    let policy = SandboxPolicy {
-        profile: "test".to_owned(),
-        workspace: vec![root.join("work")],
-        write: vec![root.join("work")],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
-        hide: Vec::new(),
-        keep: vec![root.join("work/hooks")],
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Off,
-    };
+    let policy = SandboxPolicy { keep: vec![root.join("work/hooks")], ..enclosed(&root.join("work")) };
     let harness = Harness::with(|config| {
         config.sandbox = Some(policy);
         if let Some(guard) = guard {

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// What a variable of a [`Scope`] holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,17 +51,74 @@ pub struct Context {
     /// Whether the call replaces the environment: none of the scope's variables are there.
     pub replaces_variables: bool,
     /// Our own process and its ancestors: nothing in a command may end them.
-    pub own_processes: Arc<[OwnProcess]>,
+    pub own_processes: Found<OwnProcess>,
     /// Process groups of our own.
-    pub own_groups: Arc<[u32]>,
+    pub own_groups: Found<u32>,
     /// Where file systems are mounted.
-    pub mounts: Arc<[PathBuf]>,
+    pub mounts: Found<PathBuf>,
     /// What is on the standard input of the command.
     pub input: Input,
     /// Where Chiton keeps what a command must not touch.
     pub own_places: Arc<OwnPlaces>,
     /// What can be asked about the files of the machine; without one, nothing is known about them.
     pub surroundings: Option<Arc<dyn Surroundings>>,
+}
+
+/// A list that whoever looks at it first may have to wait for: what it holds is found out then, and only once.
+pub struct Found<T>(Arc<LazyLock<Vec<T>, Finding<T>>>);
+
+/// How it is found out.
+type Finding<T> = Box<dyn FnOnce() -> Vec<T> + Send>;
+
+impl<T: 'static> Found<T> {
+    /// What `find` will find.
+    pub fn later(find: impl FnOnce() -> Vec<T> + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(find))))
+    }
+}
+
+impl<T> Deref for Found<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.0.as_slice()
+    }
+}
+
+impl<T> Clone for Found<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + 'static> From<Vec<T>> for Found<T> {
+    fn from(list: Vec<T>) -> Self {
+        Self::later(move || list)
+    }
+}
+
+impl<T: Send + 'static, const N: usize> From<[T; N]> for Found<T> {
+    fn from(list: [T; N]) -> Self {
+        Vec::from(list).into()
+    }
+}
+
+impl<T: Send + 'static> FromIterator<T> for Found<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(list: I) -> Self {
+        list.into_iter().collect::<Vec<T>>().into()
+    }
+}
+
+impl<T: Send + 'static> Default for Found<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Found<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
 }
 
 /// What a command finds on its standard input.

@@ -27,7 +27,7 @@ pub mod variables;
 mod verdict;
 
 pub use boundary::{Boundary, Files};
-pub use context::{Context, Held, Input, OwnPlaces, OwnProcess, Scope, Surroundings, Uncommitted};
+pub use context::{Context, Found, Held, Input, OwnPlaces, OwnProcess, Scope, Surroundings, Uncommitted};
 pub use needs::{Loss, LossBy, Needs};
 pub use policy::{CheckedPolicy, GuardPolicy, HumanRule, Mode, PolicyError, judge_with};
 pub use programs::{Example, KnownProgram, programs};

@@ -1,7 +1,5 @@
 //! However much text a command would make, the judge makes only so much: it asks, in little memory and soon.
 
-#![cfg(test)]
-
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

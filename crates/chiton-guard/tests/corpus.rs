@@ -2,18 +2,23 @@
 //! Nothing here runs a command of the corpus.
 //!
 //! 1. Each test judges its command, notes the result in the tally and compares verdict and rule.
-//! 2. A run of all tests ends with the tally: misses and false alarms by class.
+//! 2. A run of all tests ends with the tally: misses and false alarms by class. It is also in [`TALLY`], for
+//!    `cargo xtask test` to show at its end.
 
 mod guard_cases;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chiton_guard::{Context, Decision, Verdict, judge};
 use guard_cases::{Case, cases};
 use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Where the tally of the last run of all tests is.
+const TALLY: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/guard-corpus.txt");
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -30,7 +35,11 @@ fn main() -> ExitCode {
     let conclusion = libtest_mimic::run(&arguments, rows.chain(disguises).collect());
 
     if runs_all && !arguments.list && arguments.logfile.is_none() {
-        tally.lock().unwrap_or_else(PoisonError::into_inner).print();
+        let report = tally.lock().unwrap_or_else(PoisonError::into_inner).report();
+        print!("{report}");
+        if let Err(error) = fs::write(TALLY, report) {
+            eprintln!("{TALLY}: {error}");
+        }
     }
     conclusion.exit_code()
 }
@@ -118,11 +127,13 @@ impl Tally {
         }
     }
 
-    fn print(&self) {
-        println!("{:<17} {:>5} {:>6} {:>12} {:>11}", "class", "cases", "misses", "false alarms", "wrong rules");
+    fn report(&self) -> String {
+        let mut report =
+            format!("{:<17} {:>5} {:>6} {:>12} {:>11}\n", "class", "cases", "misses", "false alarms", "wrong rules");
         for (class, Counts { cases, missed, alarmed, misnamed }) in &self.0 {
-            println!("{class:<17} {cases:>5} {missed:>6} {alarmed:>12} {misnamed:>11}");
+            report += &format!("{class:<17} {cases:>5} {missed:>6} {alarmed:>12} {misnamed:>11}\n");
         }
+        report
     }
 }
 

@@ -1,6 +1,5 @@
 //! Work that no commit holds, other repositories, and directories that others may write to: what the guard says when
 //! the surroundings know.
-#![cfg(test)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,16 +1,14 @@
 //! The guard, as a function from text to a verdict: what is not a row of the corpus. Nothing in these tests runs a
 //! command of it.
 
-mod guard_cases;
-mod shell;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use std::sync::Arc;
 
 use chiton_guard::{Context, Decision, judge};
-use guard_cases::{Case, cases};
-use shell::Shell;
+
+use crate::guard_cases::{Case, cases};
+use crate::shell::Shell;
 
 /// Fewer cases than this do not say much about a class.
 const SEVERAL: usize = 5;

@@ -1,7 +1,5 @@
 //! Any text gets a verdict: no panic, no hang, and what does not parse is never allowed.
 
-mod guard_cases;
-
 use std::time::{Duration, Instant};
 
 use chiton_guard::{Context, Decision, judge};
@@ -57,7 +55,7 @@ proptest! {
 
     #[test]
     fn a_damaged_command_of_the_corpus_gets_a_verdict(pick in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(), piece in 0..PIECES.len()) {
-        let cases = guard_cases::cases();
+        let cases = crate::guard_cases::cases();
         let command = &cases[pick.index(cases.len())].command;
         let places: Vec<usize> = command.char_indices().map(|(at, _)| at).chain([command.len()]).collect();
         let at = places[cut.index(places.len())];

@@ -1,8 +1,5 @@
 //! Bash is the oracle of the parser: what it takes for a command, and what words it makes of one.
 
-mod guard_cases;
-mod shell;
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +7,8 @@ use chiton_guard::{Context, judge};
 use chiton_shell as syntax;
 use chiton_testkit::cases;
 use chiton_testkit::oracle::bash;
-use shell::Shell;
+
+use crate::shell::Shell;
 
 /// Whether bash takes `command` for one, without running any of it.
 fn is_syntax(command: &[u8]) -> bool {
@@ -62,7 +60,7 @@ fn what_bash_parses_is_parsed_and_what_it_rejects_is_not() {
             .into_iter()
             .map(|case| (case.name, case.command)),
     );
-    texts.extend(guard_cases::cases().into_iter().map(|case| (case.id, case.command.into_bytes())));
+    texts.extend(crate::guard_cases::cases().into_iter().map(|case| (case.id, case.command.into_bytes())));
     // Each asks a bash of its own, which is what takes the time.
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let wrong: Vec<String> = std::thread::scope(|scope| {

@@ -1,8 +1,6 @@
 //! What a command finds besides its own text: its standard input, and files that earlier commands of the session wrote.
 //! Nothing here runs a command.
 
-#![cfg(test)]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! Every refusal helps: over all rows of the corpus that are not allowed, what is said is two short lines, and the line
 //! that a person is given for the settings does what it says.
-#![cfg(test)]
-
-mod guard_cases;
 
 use chiton_guard::{Context, Decision, GuardPolicy, Verdict, judge, judge_with};
-use guard_cases::cases;
+
+use crate::guard_cases::cases;
 
 fn context() -> Context {
     Context::new("/home/dev", "dev", "/home/dev/project")

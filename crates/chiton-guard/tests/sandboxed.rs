@@ -4,14 +4,12 @@
 //! 2. What is lifted has to be something that such a boundary holds, or that can be put back; kinds of which neither is true
 //!    are named here.
 //! 3. The counts are printed, and `docs/sandbox.md` has them.
-#![cfg(test)]
-
-mod guard_cases;
 
 use std::collections::BTreeMap;
 
 use chiton_guard::{Boundary, Context, Decision, Files, Loss, judge};
-use guard_cases::cases;
+
+use crate::guard_cases::cases;
 
 /// A machine without links, on which everything can be kept.
 struct Plain;

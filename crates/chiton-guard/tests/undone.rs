@@ -1,5 +1,4 @@
 //! What a sandbox that keeps what commands destroy makes of the guard's questions. Nothing here runs a command.
-#![cfg(test)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -34,8 +34,6 @@ pub(crate) struct Asked {
     pub(crate) request: CallToolRequestParams,
     /// What the machine that it calls from has decided.
     pub(crate) near: Option<Box<FromNear>>,
-    /// Whether it wants to hear of output as it comes.
-    pub(crate) follows: bool,
     /// Whether its answer has a structured form.
     pub(crate) structured: bool,
 }
@@ -47,7 +45,7 @@ struct StartedRun {
 
 impl RunningCall {
     pub(crate) fn start(client: &Arc<ServedClient>, asked: Asked, progress: OutputProgress, way: &Way) -> Self {
-        let Asked { request, near, follows, structured } = asked;
+        let Asked { request, near, structured } = asked;
         let (control, run) = (RunControl::new(), Arc::new(OnceLock::new()));
         let (sender, ended) = watch::channel(None);
         let asks_later = matches!(way, Way::Later);
@@ -61,10 +59,12 @@ impl RunningCall {
                     let _ = run.set(StartedRun { id: (*run_id).to_owned(), at: Timestamp::now() });
                 }
                 RunEvent::Output { bytes, .. } => progress.add(bytes),
-                RunEvent::Passed { .. } => {}
+                RunEvent::Passed { stream, amount, folder, from, .. } => {
+                    progress.add_spooled(folder, *stream, *from..from + amount.bytes);
+                }
             });
             let consent = approval::brought(&request);
-            let caller = Caller { on_event, follows, control, approver, asks_later, consent, near };
+            let caller = Caller { on_event, control, approver, asks_later, consent, near };
             let called = client.operator.call(&request.name, &request.arguments.unwrap_or_default(), &caller).await;
             sender.send_replace(Some(EndedCall { called, at: Timestamp::now() }));
         });

@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::approval;
 use crate::client::as_result;
 use crate::revision::Revision;
+use crate::streams;
 use crate::structured;
 
 /// The server on the other machine.
@@ -95,7 +96,7 @@ pub async fn serve_elsewhere(
     far: Arc<dyn FarServer>,
     mut from_far: mpsc::Receiver<FromFar>,
 ) -> Result<(), String> {
-    let (reader, mut writer) = rmcp::transport::stdio_pipes();
+    let (reader, mut writer) = streams::standard();
     let (client, mut outgoing) = mpsc::unbounded_channel::<Vec<u8>>();
     let proxy = Arc::new(Proxy {
         operator,

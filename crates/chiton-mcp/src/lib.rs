@@ -48,6 +48,7 @@ mod revision;
 mod roots;
 mod server;
 mod stdio;
+mod streams;
 mod structured;
 
 pub use elsewhere::{FarServer, FromFar, serve_elsewhere};

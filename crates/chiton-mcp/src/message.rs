@@ -6,8 +6,12 @@
 use std::borrow::Cow;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestMethod, CallToolRequestParams, ClientRequest, ConstString, ErrorCode, ErrorData,
+    GetMeta, JsonRpcMessage, JsonRpcVersion2_0, RequestId,
+};
 use rmcp::service::RxJsonRpcMessage;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::revision::Revision;
@@ -60,6 +64,10 @@ pub(crate) fn read(text: &[u8], declared: Option<&str>) -> Result<Found, Objecti
 
 /// The same for what is not an array.
 pub(crate) fn read_one(text: &[u8], declared: Option<&str>) -> Result<Found, Objection> {
+    if let Some(call) = tool_call(text) {
+        check_method(&call, declared)?;
+        return Ok(Found::Message(Box::new(call)));
+    }
     let notification = match serde_json::from_slice(text) {
         // The library takes a request with senseless parameters for a notification, which nobody would answer.
         Ok(message @ JsonRpcMessage::Notification(_)) => Some(message),
@@ -88,6 +96,33 @@ pub(crate) fn read_one(text: &[u8], declared: Option<&str>) -> Result<Found, Obj
         }
         (id, _) => Err(Objection::new(id.unwrap_or_default(), ErrorCode::INVALID_REQUEST, NO_MESSAGE)),
     }
+}
+
+/// A call of a tool and nothing else: what a client sends most. The library tries one kind of message after the other, of
+/// which this is the fourteenth, and copies the whole for each. What has anything unusual is left to the library.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolCall<'a> {
+    #[serde(rename = "jsonrpc")]
+    _jsonrpc: JsonRpcVersion2_0,
+    id: RequestId,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    params: CallToolRequestParams,
+}
+
+fn tool_call(text: &[u8]) -> Option<Message> {
+    let call: ToolCall<'_> = serde_json::from_slice(text).ok()?;
+    if call.method != CallToolRequestMethod::VALUE {
+        return None;
+    }
+    let mut params = call.params;
+    let meta = params.meta.take();
+    let mut request = CallToolRequest::new(params);
+    if let Some(meta) = meta {
+        request.extensions.insert(meta);
+    }
+    Some(JsonRpcMessage::request(ClientRequest::CallToolRequest(request), call.id))
 }
 
 fn not_json(error: &serde_json::Error) -> Objection {
@@ -191,6 +226,55 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert_eq!(code(&deep), "null -32700");
+    }
+
+    #[test]
+    fn a_call_is_what_the_library_reads_in_it() {
+        let long =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}"}}}}"#, "x".repeat(9999));
+        for (line, is_read_here) in [
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Bash","arguments":{"command":"a\nb"}}}"#,
+                true,
+            ),
+            (
+                r#"{"params":{"arguments":{"n":1.5,"l":[{}]},"name":"Bash"},"method":"tools\/call","id":"x","jsonrpc":"2.0"}"#,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":-3,"method":"tools/call","params":{"name":"é","_meta":{"progressToken":7,"a":[]}}}"#,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Bash","arguments":null,"task":{"ttl":1}}}"#,
+                true,
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Bash","requestState":"s"}}"#, true),
+            (&long, true),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Bash"},"more":1}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Bash"},"result":{}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"Bash"}}"#, false),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"tools/call","params":{"name":"Bash"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"Bash"}}"#, false),
+            (r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"Bash"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Bash","arguments":[]}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"name":"Bash"}}"#, false),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Bash"}} x"#, false),
+        ] {
+            let call = tool_call(line.as_bytes());
+            assert_eq!(call.is_some(), is_read_here, "{line}");
+            let whole: Result<Message, _> = serde_json::from_slice(line.as_bytes());
+            if let Some(call) = call {
+                let whole = whole.unwrap();
+                assert_eq!(format!("{call:?}"), format!("{whole:?}"), "{line}");
+                let (JsonRpcMessage::Request(call), JsonRpcMessage::Request(whole)) = (call, whole) else {
+                    panic!("{line}")
+                };
+                assert_eq!(call.request.get_meta(), whole.request.get_meta(), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chiton_dialects::ToolSpec;
 use chiton_dialects::tool::ToolEffect;
 use chiton_engine::tasks::Cursor;
-use chiton_engine::{FromNear, Lock};
+use chiton_engine::{FromNear, Lock, machine};
 use chiton_operator::Operator;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -26,7 +26,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, Subsc
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::approval;
 use crate::call::{Asked, RunningCall};
@@ -43,6 +43,9 @@ use crate::structured;
 
 /// How long the answer to a question for roots is of use.
 const ROOTS: Duration = Duration::from_secs(30);
+
+/// How long after its client is ready a server has started everything that the first command needs.
+const STARTED: Duration = Duration::from_millis(100);
 
 /// Makes an operator: one that starts in this directory, or where the server was started.
 pub(crate) type Maker = Arc<dyn Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync>;
@@ -191,8 +194,8 @@ impl Server {
             self.roots.end();
         }
         let is_possible = self.clientele == Clientele::One && Revision::of(context).is_modern();
-        let capabilities = context.client_capabilities().unwrap_or_default();
-        if !is_possible || !self.will_move(&capabilities) || self.asked_for_roots.swap(true, Ordering::Relaxed) {
+        let will_move = || self.will_move(&context.client_capabilities().unwrap_or_default());
+        if !is_possible || !will_move() || self.asked_for_roots.swap(true, Ordering::Relaxed) {
             return None;
         }
         self.roots.begin();
@@ -218,17 +221,30 @@ impl Server {
     /// Tells the client what happens to its tasks while it calls nothing, where it can hear that: over a channel, or in log
     /// messages.
     fn start_push(&self, peer: &Peer<RoleServer>) {
-        let capabilities = peer.peer_info().map(|client| client.capabilities.clone()).unwrap_or_default();
-        let channel = self.channel(&capabilities);
+        let info = peer.peer_info();
+        let none = ClientCapabilities::default();
+        let channel = self.channel(info.as_ref().map_or(&none, |client| &client.capabilities));
         let has_channel = channel != Channel::None;
         if !has_channel && !self.log.is_wanted(push::LEVEL) {
             return;
         }
         let client = self.client();
-        if let Some(info) = peer.peer_info().filter(|_| has_channel && !client.operator.has_client_name()) {
+        if let Some(info) = info.filter(|_| has_channel && !client.operator.has_client_name()) {
             client.operator.set_client_name(&info.client_info.name);
         }
         self.push.start(&client, peer, channel, &self.log);
+    }
+
+    /// Gives back what only the start needed, once that is over and no call is waited for.
+    fn give_back_memory(&self) {
+        if self.clientele == Clientele::One {
+            let client = self.client();
+            tokio::spawn(async move {
+                sleep(STARTED).await;
+                client.idle().await;
+                machine::give_back_memory();
+            });
+        }
     }
 
     /// The client of a request, which says what it is called. Over HTTP, requests that belong to no session share one,
@@ -322,6 +338,7 @@ impl ServerHandler for Server {
         }
         self.client().operator.warm();
         self.start_push(&context.peer);
+        self.give_back_memory();
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
@@ -372,7 +389,7 @@ impl ServerHandler for Server {
         let begun = std::time::Instant::now();
         let way = approval::way(&context);
         let structured = structured::is_wanted(&client.operator, &context);
-        let asked = Asked { request, near, follows: sending.is_some(), structured };
+        let asked = Asked { request, near, structured };
         let mut call = RunningCall::start(&client, asked, progress, &way);
         let response = call.answer(&client, &way, &context, self.gone.subscribe()).await;
         drop(awaited);
@@ -560,8 +577,7 @@ impl ServerHandler for Server {
 
 /// What this is and when to use it: some clients show a model nothing else of a server.
 fn instructions(operator: &Operator) -> String {
-    let tools = operator.tools();
-    let runs = tools.first().map_or("", |tool| tool.name);
+    let runs = operator.dialect().running_tool();
     let held = operator.sandbox_in_words().map(|words| format!(" {words}")).unwrap_or_default();
     format!(
         "The shell of this machine: {runs} runs commands and programs, reports how each ended, and never hangs on what is \

@@ -24,6 +24,7 @@ use crate::push::ChannelOffer;
 use crate::revision::Revision;
 use crate::roots::{ClientPlace, StartDirectory};
 use crate::server::{Clientele, Maker, Server};
+use crate::streams;
 
 /// The longest line that is read. Larger than any command that can be run.
 const MOST_BYTES: usize = 64 << 20;
@@ -66,7 +67,7 @@ pub async fn serve_stdio_from(
 }
 
 async fn serve(operator: Operator, maker: Option<Maker>, options: StdioOptions) -> Result<(), String> {
-    let (reader, writer) = rmcp::transport::stdio_pipes();
+    let (reader, writer) = streams::standard();
     let gone = watch::Sender::new(false);
     let transport = Lines::new(reader, writer, gone.clone());
     let client = Arc::new(ServedClient::new(operator));

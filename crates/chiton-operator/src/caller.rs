@@ -11,10 +11,8 @@ use crate::news::Tells;
 
 /// Who makes a call, and how they can be reached while it lasts.
 pub struct Caller {
-    /// Receives what happens while a command runs.
+    /// Receives what happens while a command runs. Of much output it receives the beginning, and where the rest is.
     pub on_event: OnEvent,
-    /// Whether it wants to receive all output. If not, it receives the beginning, and how much the rest was.
-    pub follows: bool,
     /// Ends what it waits for.
     pub control: RunControl,
     /// Asks a person.
@@ -32,7 +30,6 @@ impl Caller {
     pub fn silent() -> Self {
         Self {
             on_event: Arc::new(|_| {}),
-            follows: false,
             control: RunControl::new(),
             approver: None,
             asks_later: false,

@@ -14,8 +14,6 @@ use crate::keep::Kept;
 /// Counts what arrives and passes it on.
 pub(crate) struct OutputCounts {
     on_event: OnEvent,
-    /// Whether it wants to receive all output.
-    follows: bool,
     characters: [u64; 2],
     bytes: [u64; 2],
     /// The last few bytes of each stream.
@@ -25,10 +23,8 @@ pub(crate) struct OutputCounts {
 
 impl OutputCounts {
     pub(crate) fn new(caller: &Caller) -> Self {
-        let (on_event, follows) = (Arc::clone(&caller.on_event), caller.follows);
         Self {
-            on_event,
-            follows,
+            on_event: Arc::clone(&caller.on_event),
             characters: [0; 2],
             bytes: [0; 2],
             ends: Default::default(),
@@ -80,7 +76,7 @@ impl Listener for OutputCounts {
                 let amount = PassedAmount { bytes: count, characters, lines: 0 };
                 (stream, amount, &bytes[bytes.len().saturating_sub(3)..])
             }
-            RunEvent::Passed { stream, amount, end } => {
+            RunEvent::Passed { stream, amount, end, .. } => {
                 self.lines.add(amount.lines, end.last().copied());
                 (stream, amount, end)
             }
@@ -94,6 +90,6 @@ impl Listener for OutputCounts {
     }
 
     fn wants_output(&self) -> bool {
-        self.follows
+        false
     }
 }

@@ -8,6 +8,7 @@ pub mod dice;
 pub mod oracle;
 pub mod processes;
 pub mod transports;
+#[cfg(feature = "trials")]
 pub mod trials;
 pub mod wire;
 

@@ -1,5 +1,5 @@
 //! The layers of the code: crates depend one way, and inside a crate no two top modules import each other, not even in a
-//! circle. Read from the manifests and the sources themselves.
+//! circle. And every file of tests is run by something. Read from the manifests and the sources themselves.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,6 +65,31 @@ fn a_circle_is_found_where_there_is_one() {
     ]
     .into();
     assert_eq!(circles_in(&graph), [BTreeSet::from(["a".to_owned(), "b".to_owned(), "c".to_owned()])]);
+}
+
+/// Where cargo is not to look for tests by itself, a file that nobody names would be no test at all.
+#[test]
+fn every_file_of_tests_belongs_to_a_program() {
+    for entry in fs::read_dir(crates()).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        if manifest.lines().any(|line| line == "autotests = false") {
+            assert_eq!(unnamed(&manifest, &folder.join("tests")), [""; 0], "{}", folder.display());
+        }
+    }
+}
+
+/// The files of `tests` that are neither in the manifest nor a module of one that is.
+fn unnamed(manifest: &str, tests: &Path) -> Vec<String> {
+    let files: Vec<String> = fs::read_dir(tests)
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".rs").map(str::to_owned))
+        .collect();
+    let is_program = |name: &&String| manifest.contains(&format!("[[test]]\nname = \"{name}\"\n"));
+    let sources = files.iter().filter(is_program).map(|name| fs::read_to_string(tests.join(format!("{name}.rs"))));
+    let sources = sources.collect::<Result<Vec<_>, _>>().unwrap().concat();
+    let is_module = |name: &&String| sources.lines().any(|line| line == format!("mod {name};"));
+    files.iter().filter(|name| !is_program(name) && !is_module(name)).cloned().collect()
 }
 
 fn crates() -> PathBuf {

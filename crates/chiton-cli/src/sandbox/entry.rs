@@ -11,7 +11,7 @@ use super::profiles::Change;
 use crate::sandbox_settings::{ProfileSettings, Word};
 
 /// The lists of a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Key {
     Write,
     Hide,

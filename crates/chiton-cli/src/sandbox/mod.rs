@@ -9,6 +9,7 @@
 mod arguments;
 mod change;
 mod defaults;
+mod disk;
 mod entry;
 mod git;
 mod groups;

@@ -15,29 +15,33 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// The same for a name that is meant itself, also where it is a link.
-pub(crate) fn real_name(path: &Path) -> PathBuf {
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => real(parent).join(name),
-        _ => path.to_owned(),
-    }
-}
-
-/// What is in a folder now, by names that `wanted` takes, in order.
-pub(crate) fn listed(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut found: Vec<PathBuf> =
-        entries.flatten().filter(|entry| wanted(&entry.file_name())).map(|entry| entry.path()).collect();
-    found.sort();
-    found
-}
-
 /// Whether a name is like a pattern: letters, and at most one `*`.
 pub(crate) fn is_like(name: &OsStr, pattern: &str) -> bool {
-    let Some(name) = name.to_str() else { return pattern == "*" };
-    match pattern.split_once('*') {
-        Some((start, end)) => name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end),
-        None => name == pattern,
+    Pattern::new(pattern).fits(name)
+}
+
+/// The same for many names.
+pub(crate) struct Pattern<'a> {
+    start: &'a str,
+    /// What follows the `*`, where there is one.
+    end: Option<&'a str>,
+}
+
+impl<'a> Pattern<'a> {
+    pub(crate) fn new(pattern: &'a str) -> Self {
+        match pattern.split_once('*') {
+            Some((start, end)) => Self { start, end: Some(end) },
+            None => Self { start: pattern, end: None },
+        }
+    }
+
+    pub(crate) fn fits(&self, name: &OsStr) -> bool {
+        let Some(end) = self.end else { return name == self.start };
+        let bytes = name.as_encoded_bytes();
+        let fits = bytes.len() >= self.start.len() + end.len()
+            && bytes.starts_with(self.start.as_bytes())
+            && bytes.ends_with(end.as_bytes());
+        fits && (self.start.is_empty() && end.is_empty() || name.to_str().is_some())
     }
 }
 

@@ -4,7 +4,8 @@
 //! 2. Paths are followed to what they really are, and what is in another entry anyway is left out.
 //! 3. Chiton's own places are hidden, whatever a profile says.
 
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,11 +14,12 @@ use chiton_engine::sandbox::policy::{
     HostRule, MadePlace, MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy,
 };
 
+use super::disk::Disk;
 use super::entry::{self, Key};
 use super::groups::{GROUPS, Made, Members, PlaceRow, Which};
 use super::hosts;
 use super::limits::{Capacity, LimitName};
-use super::paths::{is_like, listed, real, real_name, shown};
+use super::paths::{is_like, shown};
 use super::profiles::{Change, Composed, Step, is_open};
 use super::workspace::{Workspace, too_wide};
 
@@ -55,7 +57,7 @@ pub(crate) struct SettledEntry {
 }
 
 /// What an entry stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
     Path(PathBuf),
     Host(HostRule),
@@ -90,14 +92,14 @@ pub(crate) fn settle(
     workspace: &Workspace,
     around: &Around<'_>,
 ) -> Result<Settled> {
-    let mut work = Settling { workspace, around, notes: workspace.notes.clone() };
+    let mut work = Settling { workspace, around, disk: Disk::default(), notes: workspace.notes.clone() };
     let mut entries: Vec<SettledEntry> = Vec::new();
     for key in Key::ALL {
         entries.extend(work.list(key, profile.steps(key)));
     }
     entries.extend(around.own.iter().map(|path| SettledEntry {
         key: Key::Hide,
-        value: Value::Path(real(path)),
+        value: Value::Path(work.disk.real(path)),
         entry: "always".to_owned(),
         profile: "Chiton".to_owned(),
         why: "what Chiton itself keeps".to_owned(),
@@ -173,27 +175,50 @@ fn network(entries: &[SettledEntry], steps: &[Step]) -> NetworkPolicy {
 /// Leaves out what another entry of the same list has in it. Of what can be written, this is more than tidiness: a link
 /// that a command made in one writable folder must not lead to the next.
 fn drop_repeated(entries: &mut Vec<SettledEntry>) {
-    let all = entries.clone();
-    let mut place = 0;
-    entries.retain(|entry| {
-        let own = place;
-        place += 1;
-        let Some(path) = entry.value.path() else {
-            return all[..own].iter().all(|other| other.key != entry.key || other.value != entry.value);
-        };
+    let first = First::of(entries);
+    let stays: Vec<bool> = entries.iter().enumerate().map(|(at, entry)| first.stays(at, entry)).collect();
+    let mut stays = stays.into_iter();
+    entries.retain(|_| stays.next().unwrap_or(true));
+}
+
+/// Where each thing stands first in its list.
+struct First<'a> {
+    /// By their bytes, without a slash at the end.
+    paths: HashMap<(Key, &'a OsStr), usize>,
+    others: HashMap<(Key, &'a Value), usize>,
+}
+
+impl<'a> First<'a> {
+    fn of(entries: &'a [SettledEntry]) -> Self {
+        let mut first = Self { paths: HashMap::with_capacity(entries.len()), others: HashMap::new() };
+        for (at, entry) in entries.iter().enumerate() {
+            match entry.value.path() {
+                Some(path) => first.paths.entry((entry.key, trimmed(path))).or_insert(at),
+                None => first.others.entry((entry.key, &entry.value)).or_insert(at),
+            };
+        }
+        first
+    }
+
+    /// Whether nothing else has the entry at `at` in it.
+    fn stays(&self, at: usize, entry: &SettledEntry) -> bool {
+        let Some(path) = entry.value.path() else { return self.others.get(&(entry.key, &entry.value)) == Some(&at) };
         // What is kept is kept by name, one by one; and a workspace is named, also where it is a temporary folder.
-        let stays = entry.key == Key::Keep || entry.entry == super::groups::WORKSPACE;
-        let covers = |at: usize, other: &SettledEntry| {
-            let Some(wide) = other.value.path().filter(|_| other.key == entry.key) else { return false };
-            if wide == path { at < own } else { !stays && path.starts_with(wide) }
-        };
-        !all.iter().enumerate().any(|(at, other)| covers(at, other))
-    });
+        let is_named = entry.key == Key::Keep || entry.entry == super::groups::WORKSPACE;
+        let is_in = |above: &Path| self.paths.contains_key(&(entry.key, above.as_os_str()));
+        self.paths.get(&(entry.key, trimmed(path))) == Some(&at) && (is_named || !path.ancestors().skip(1).any(is_in))
+    }
+}
+
+/// The path without a slash at its end.
+fn trimmed(path: &Path) -> &OsStr {
+    path.components().as_path().as_os_str()
 }
 
 struct Settling<'a> {
     workspace: &'a Workspace,
     around: &'a Around<'a>,
+    disk: Disk,
     notes: Vec<String>,
 }
 
@@ -230,7 +255,7 @@ impl Settling<'_> {
             let removed: Vec<Value> = self.look_up(key, text).into_iter().map(|(value, _)| value).collect();
             let goes = |value: &Value| match (value, removed.first()) {
                 (Value::Path(path), Some(Value::Path(gone))) => {
-                    path.starts_with(gone) || real(path).starts_with(real(gone))
+                    path.starts_with(gone) || self.disk.real(path).starts_with(self.disk.real(gone))
                 }
                 (value, gone) => Some(value) == gone,
             };
@@ -252,7 +277,7 @@ impl Settling<'_> {
                     let in_root = |root: &PathBuf| -> Vec<(Value, String)> {
                         let place = |row: &super::groups::HookRow| {
                             let path = |path: PathBuf| (Value::Path(path), row.why.to_owned());
-                            matching(&root.join(row.path)).into_iter().map(path).collect::<Vec<_>>()
+                            self.disk.matching(&root.join(row.path)).into_iter().map(path).collect::<Vec<_>>()
                         };
                         rows.iter().flat_map(place).collect()
                     };
@@ -313,8 +338,10 @@ impl Settling<'_> {
         };
         let found = match &row.which {
             Which::Itself => vec![base],
-            Which::These(names) => names.iter().flat_map(|name| matching(&base.join(self.fill(name)))).collect(),
-            Which::AllBut(names) => listed(&base, |name| !names.iter().any(|pattern| is_like(name, pattern))),
+            Which::These(names) => {
+                names.iter().flat_map(|name| self.disk.matching(&base.join(self.fill(name)))).collect()
+            }
+            Which::AllBut(names) => self.disk.listed(&base, |name| !names.iter().any(|pattern| is_like(name, pattern))),
             Which::Holding(words) => holds(&base, words).then_some(base).into_iter().collect(),
             Which::IdentityFiles => self.identity_files(&base),
         };
@@ -326,7 +353,14 @@ impl Settling<'_> {
 
     /// Of what may be changed, that which a program that is here makes by itself.
     fn made(&self, entries: &[SettledEntry]) -> Vec<MadePlace> {
-        let is_entry = |path: &Path| entries.iter().any(|it| it.key == Key::Write && it.value.path() == Some(path));
+        let written = entries.iter().filter(|entry| entry.key == Key::Write);
+        let written: HashSet<&Path> = written.filter_map(|entry| entry.value.path()).collect();
+        let folders = self.program_folders();
+        let mut programs_here: HashMap<&str, bool> = HashMap::new();
+        let mut is_here = |program: &&'static str| {
+            let look = || folders.iter().any(|folder| folder.join(program).is_file());
+            *programs_here.entry(*program).or_insert_with(look)
+        };
         let mut made = Vec::new();
         for row in GROUPS.iter().filter_map(|group| group.members.places()).flatten() {
             let (place, programs): (fn(PathBuf) -> MadePlace, _) = match row.made {
@@ -334,19 +368,28 @@ impl Settling<'_> {
                 Made::Folders(programs) => (MadePlace::Folder, programs),
                 Made::Files(programs) => (MadePlace::File, programs),
             };
-            if self.is_here(programs) {
-                let paths = self.places(row).into_iter().filter_map(|(value, _)| value.path().map(real));
-                made.extend(paths.filter(|path| is_entry(path)).map(place));
+            if programs.iter().any(&mut is_here) {
+                let paths =
+                    self.places(row).into_iter().filter_map(|(value, _)| value.path().map(|it| self.disk.real(it)));
+                made.extend(paths.filter(|path| written.contains(path.as_path())).map(place));
             }
         }
         made
     }
 
-    /// Whether one of these programs is on the PATH, or comes with the workspace.
-    fn is_here(&self, programs: &[&str]) -> bool {
+    /// Where programs are: on the PATH, and in the workspace.
+    fn program_folders(&self) -> Vec<PathBuf> {
         let path = (self.around.variable)("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(self.workspace.roots.iter().cloned()).collect();
-        programs.iter().any(|program| folders.iter().any(|folder| folder.join(program).is_file()))
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for folder in std::env::split_paths(&path).chain(self.workspace.roots.iter().cloned()) {
+            let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+            // /bin and /usr/bin are one folder on many machines.
+            let folder = self.disk.real(&folder);
+            if !folders.contains(&folder) && folder.is_dir() {
+                folders.push(folder);
+            }
+        }
+        folders
     }
 
     /// The path that a variable holds, where that is one for files. `HISTFILE=/dev/null` is none.
@@ -387,11 +430,11 @@ impl Settling<'_> {
     /// Follows the links of a path. What is kept stays what it is called, and so does what it leads to.
     fn follow(&mut self, entry: SettledEntry) -> Vec<SettledEntry> {
         let Value::Path(path) = &entry.value else { return vec![entry] };
-        let followed = real(path);
+        let followed = self.disk.real(path);
         // A person who names a folder means it. A link that leads a group there was not meant.
         if entry.key == Key::Write && entry.entry.starts_with('@') {
-            let wide =
-                too_wide(&followed, self.around.home.as_deref().map(real).as_deref()).filter(|_| followed != *path);
+            let home = self.around.home.as_deref().map(|home| self.disk.real(home));
+            let wide = too_wide(&followed, home.as_deref()).filter(|_| followed != *path);
             let inside = self.workspace.roots.iter().any(|root| followed.starts_with(root));
             let strays = entry.entry.contains('/') && !inside;
             if wide.is_some() || strays {
@@ -400,7 +443,7 @@ impl Settling<'_> {
                 return Vec::new();
             }
         }
-        let name = real_name(path);
+        let name = self.disk.real_name(path);
         let leads_elsewhere = entry.key == Key::Keep && name != followed;
         let named = leads_elsewhere.then(|| SettledEntry { value: Value::Path(name), ..entry.clone() });
         named.into_iter().chain([SettledEntry { value: Value::Path(followed), ..entry }]).collect()
@@ -423,15 +466,6 @@ impl Settling<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The path, or what is there now by a pattern in its last part.
-fn matching(path: &Path) -> Vec<PathBuf> {
-    let name = path.file_name().unwrap_or_default();
-    match (name.to_str(), path.parent()) {
-        (Some(pattern), Some(folder)) if pattern.contains('*') => listed(folder, |name| is_like(name, pattern)),
-        _ => vec![path.to_owned()],
     }
 }
 

@@ -54,7 +54,7 @@ impl Machine {
 
     fn settle(&self, settings: &str, profile: &str) -> anyhow::Result<Settled> {
         parse(settings, super::check)?;
-        let settings: Settings = toml::from_str(settings)?;
+        let settings: Settings = toml_edit::de::from_str(settings)?;
         let variable = |name: &str| {
             let found = self.variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))

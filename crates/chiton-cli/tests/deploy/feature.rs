@@ -8,7 +8,7 @@ use chiton_testkit::carried::{self, carried_program};
 use chiton_testkit::transports::{Podman, PodmanOptions, Root, usable};
 use serde_json::{Value, json};
 
-use crate::{file, text_of};
+use super::{file, text_of};
 
 const FOLDER: &str = "devcontainer/chiton";
 

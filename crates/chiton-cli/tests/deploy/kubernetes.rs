@@ -8,10 +8,10 @@ use chiton_testkit::processes::eventually;
 use chiton_testkit::transports::{KubeApi, usable};
 use serde_json::{Value, json};
 
+use super::played::{Played, pod};
+use super::rules::{broken, list, not_understood};
+use super::{file, text_of, yaml};
 use crate::near_side::{NearSide, text};
-use crate::played::{Played, pod};
-use crate::rules::{broken, list, not_understood};
-use crate::{file, text_of, yaml};
 
 const LIMIT: Duration = Duration::from_mins(1);
 

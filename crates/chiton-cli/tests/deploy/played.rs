@@ -18,8 +18,8 @@ use chiton_testkit::transports::Podman;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::rules::list;
-use crate::yaml;
+use super::rules::list;
+use super::yaml;
 
 /// Starts the pod, says its id, and in the end removes it with its volumes.
 const HOLDER: &str = r#"

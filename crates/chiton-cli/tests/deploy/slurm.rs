@@ -9,8 +9,8 @@ use chiton_testkit::processes::{eventually, program_of};
 use chiton_testkit::transports::{Slurm, usable};
 use chiton_testkit::{carried, carried_program};
 
+use super::{file, text_of};
 use crate::near_side::{NearSide, text};
-use crate::{file, text_of};
 
 const LIMIT: Duration = Duration::from_mins(1);
 

@@ -26,7 +26,7 @@ pub struct Elsewhere {
 enum Target {
     /// The unit tests of the library.
     Library,
-    /// The file of this name in `tests`.
+    /// A program of this name from `tests`.
     Integration(&'static str),
 }
 
@@ -34,9 +34,9 @@ pub const ELSEWHERE: [Elsewhere; 4] = [
     Elsewhere {
         rows: &["S2-13"],
         package: "chiton-engine",
-        target: Target::Integration("state"),
+        target: Target::Integration("suite"),
         source: "tests/state.rs",
-        test: "a_plain_sh_carries_directory_exported_variables_and_mask",
+        test: "state::a_plain_sh_carries_directory_exported_variables_and_mask",
     },
     Elsewhere {
         rows: &["S4-49", "S4-50"],
@@ -55,9 +55,9 @@ pub const ELSEWHERE: [Elsewhere; 4] = [
     Elsewhere {
         rows: &["S4-43", "S4-44", "S4-45", "S4-46", "S4-47", "S4-48"],
         package: "chiton-engine",
-        target: Target::Integration("tasks"),
+        target: Target::Integration("suite"),
         source: "tests/tasks.rs",
-        test: "every_ending_has_its_status_and_duration_stands_still_after_it",
+        test: "tasks::every_ending_has_its_status_and_duration_stands_still_after_it",
     },
 ];
 

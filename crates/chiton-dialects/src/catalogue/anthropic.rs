@@ -33,6 +33,10 @@ impl Dialect for Anthropic {
         Structured::OnRequest
     }
 
+    fn running_tool(&self) -> &'static str {
+        "bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         vec![ToolSpec {
             name: "bash",

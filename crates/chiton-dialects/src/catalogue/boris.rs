@@ -39,6 +39,10 @@ impl Dialect for Boris {
         Some(TASKS)
     }
 
+    fn running_tool(&self) -> &'static str {
+        "bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let default = u64::try_from(around.timeout.unwrap_or(DEFAULT_TIMEOUT).as_millis()).unwrap_or(MAXIMUM_MS);
         let streams = [Field::text("stdout"), Field::text("stderr"), Field::boolean("truncated")];

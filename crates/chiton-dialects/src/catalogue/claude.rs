@@ -78,6 +78,10 @@ impl Dialect for Claude {
         Some(LIMIT + NOTES)
     }
 
+    fn running_tool(&self) -> &'static str {
+        "Bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let fields = [
             Field::text("output"),

@@ -37,6 +37,10 @@ impl Dialect for Claude2025 {
         Structured::OnRequest
     }
 
+    fn running_tool(&self) -> &'static str {
+        "Bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!(
             "Run a bash command. The working directory carries over to the next call, nothing else; it starts in {}. \

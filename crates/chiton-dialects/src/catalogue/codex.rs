@@ -64,6 +64,10 @@ impl Dialect for Codex {
         Structured::OnRequest
     }
 
+    fn running_tool(&self) -> &'static str {
+        "exec_command"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let number = |description: &str| json!({"type": "number", "minimum": 0, "description": description});
         let tokens =

@@ -64,6 +64,10 @@ impl Dialect for Exec {
         true
     }
 
+    fn running_tool(&self) -> &'static str {
+        "exec"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         vec![
             ToolSpec {

@@ -64,6 +64,10 @@ impl Dialect for Gemini {
         Structured::OnRequest
     }
 
+    fn running_tool(&self) -> &'static str {
+        "run_shell_command"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let fields = [
             Field::text("output"),

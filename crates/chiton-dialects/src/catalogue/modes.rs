@@ -53,6 +53,10 @@ impl Dialect for Modes {
         false
     }
 
+    fn running_tool(&self) -> &'static str {
+        "bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!(
             "Run a bash command. mode: default (30 s limit), slow (15 min limit), background (comes back at once with \

@@ -93,6 +93,10 @@ impl Dialect for Native {
         Some(LIMIT + NOTES)
     }
 
+    fn running_tool(&self) -> &'static str {
+        "Bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         vec![tools::bash(around), tools::output(), tools::input(), tools::kill(), tools::list(around)]
     }

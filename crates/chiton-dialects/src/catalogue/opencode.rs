@@ -34,6 +34,10 @@ impl Dialect for Opencode {
         "Bash, BashOutput, KillShell: success, output, error and metadata; only new output is read"
     }
 
+    fn running_tool(&self) -> &'static str {
+        "Bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!("Run a bash command in {}.", around.directory.display());
         let timeout = timeouts::parameter(1);

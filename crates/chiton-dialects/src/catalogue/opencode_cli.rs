@@ -34,6 +34,10 @@ impl Dialect for OpencodeCli {
         Structured::OnRequest
     }
 
+    fn running_tool(&self) -> &'static str {
+        "bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         vec![ToolSpec {
             name: "bash",

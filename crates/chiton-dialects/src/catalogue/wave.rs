@@ -36,6 +36,10 @@ impl Dialect for Wave {
         !matches!(done, Done::Read(_) | Done::Started { .. })
     }
 
+    fn running_tool(&self) -> &'static str {
+        "Bash"
+    }
+
     fn tools(&self, around: &Surroundings) -> Vec<ToolSpec> {
         let description = format!(
             "Run a bash command. Exported variables and the working directory carry over to the next call; it starts \

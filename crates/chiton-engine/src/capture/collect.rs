@@ -24,6 +24,7 @@ use crate::run::StreamTotals;
 use crate::run::{Ending, InputWait, Received};
 use crate::run::{Listener, RunEvent};
 use crate::spawn::Launched;
+use crate::warm::spare::{FreeKeeper, HeldShell};
 
 /// Everything the engine learns of a run while it follows it.
 pub(crate) struct Collected {
@@ -54,8 +55,8 @@ pub(crate) async fn collect(
     control: &RunControl,
 ) -> Result<Option<Collected>, StartError> {
     let begun = Instant::now();
-    let Launched { keeper, program, pid: waited } = launched;
-    let mut reports = Reports::of(keeper, control)?;
+    let Launched { keeper, program, pid: waited, held } = launched;
+    let mut reports = Reports::of(keeper, held, control)?;
     let warm = waited.is_some();
     let pid = reports.started(waited, folder, program).await?;
     listener.receive(RunEvent::Started { run_id: folder.id(), pid });
@@ -123,8 +124,8 @@ pub(crate) async fn release(
     command: &CommandRequest,
     folder: &RunFolder,
 ) -> Result<Option<UnixStream>, StartError> {
-    let Launched { keeper, program, pid } = launched;
-    let mut reports = Reports::of(keeper, &RunControl::new())?;
+    let Launched { keeper, program, pid, .. } = launched;
+    let mut reports = Reports::of(keeper, None, &RunControl::new())?;
     reports.started(pid, folder, program).await?;
     reports.send(&Control::HandOver { lifetime: command.task_lifetime.into() }).await;
 
@@ -168,16 +169,18 @@ pub(crate) struct Reports {
     prepared: u64,
     pid: i32,
     mark: u64,
+    /// The stem, where a branch of it runs the command.
+    held: Option<HeldShell>,
     stops: StopWatch,
     /// Bytes that were read from the spool and are not acknowledged yet.
     unacknowledged: u64,
 }
 
 impl Reports {
-    fn of(keeper: Keeper, control: &RunControl) -> Result<Self, StartError> {
+    fn of(keeper: Keeper, held: Option<HeldShell>, control: &RunControl) -> Result<Self, StartError> {
         let Keeper { connection, inbox, prepared, pid, mark } = keeper;
         let link = Link::to_started(connection, inbox).map_err(StartError::HandOver)?;
-        Ok(Self { link, prepared, pid, mark, stops: control.watch(), unacknowledged: 0 })
+        Ok(Self { link, prepared, pid, mark, held, stops: control.watch(), unacknowledged: 0 })
     }
 
     /// Waits for the start; gives the shell's process id. The keeper of a shell that waited reports no start, since that
@@ -233,10 +236,16 @@ impl Reports {
         self.link.into_parts().0
     }
 
-    pub(crate) fn into_keeper(self) -> Keeper {
-        let Self { link, prepared, pid, mark, .. } = self;
+    /// Whether a branch of a stem runs the command, so that another one will wait soon.
+    pub(crate) fn has_stem(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The keeper, which is free, and its stem where that is left.
+    pub(crate) fn into_keeper(self, has_stem: bool) -> FreeKeeper {
+        let Self { link, prepared, pid, mark, held, .. } = self;
         let (connection, inbox) = link.into_parts();
-        Keeper { connection, inbox, prepared, pid, mark }
+        FreeKeeper { keeper: Keeper { connection, inbox, prepared, pid, mark }, held: held.filter(|_| has_stem) }
     }
 
     /// Notes that so many bytes were read from the spool, and tells the keeper every so often: it stops reading from the

@@ -85,7 +85,8 @@ impl Intake {
         let place = InSpool { from: from + count - last, count: last, ..place };
         self.follower.read(stream, place, |bytes| end.extend_from_slice(bytes));
         let amount = PassedAmount { bytes: count, lines, characters };
-        listener.receive(RunEvent::Passed { stream, amount, end: &end });
+        let folder = self.follower.folder();
+        listener.receive(RunEvent::Passed { stream, amount, end: &end, folder, from });
     }
 
     pub(crate) fn finish(mut self) -> Captured {

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::bytes::characters;
+use crate::bytes::lines_and_characters;
 use crate::folder::{segment_name, stream_name};
 use crate::limits::{READ_BYTES, SpoolLimits};
 use crate::run::{InSpool, Stream, StreamTotals};
@@ -80,12 +80,13 @@ impl SpoolWriter {
             let spool = &mut self.streams[index(stream)];
             match (&mut places, spool.segments.back()) {
                 (Some(places), Some(segment)) if kept == part.len() => {
+                    let (lines, characters) = lines_and_characters(part);
                     places.push(InSpool {
                         segment: segment.start,
                         from: spool.written,
                         count: part.len() as u64,
-                        lines: memchr::memchr_iter(b'\n', part).count() as u64,
-                        characters: characters(part),
+                        lines,
+                        characters,
                     });
                 }
                 _ => places = None,
@@ -241,6 +242,11 @@ pub(crate) struct SpoolFollower {
 impl SpoolFollower {
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), open: [None, None], buffer: Vec::new() }
+    }
+
+    /// Where the spool is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Gives the bytes at `place` to `take`, piece by piece; returns how many of them are not there any more.

@@ -8,6 +8,7 @@
 //!
 //! What is allowed is said by a [`SandboxPolicy`]; which layers hold, by a [`SandboxReport`].
 
+mod coverage;
 pub(crate) mod filter;
 pub(crate) mod hand_back;
 pub(crate) mod limits;
@@ -31,6 +32,7 @@ use crate::sandbox::Without;
 use crate::sandbox::keeping::KeepPlan;
 use crate::sandbox::policy::{MadePlace, MissingLayer, NetworkPolicy, SandboxPolicy};
 use crate::sandbox::report::{RefusedAccess, RefusedAction, SandboxReport};
+use coverage::Coverage;
 use network::events::{EventReader, Refusal, Refused};
 use prepare::{Layer, PrepareOrder, Prepared, PreviewView};
 
@@ -56,6 +58,8 @@ pub(crate) struct Enclosure {
     keep: Option<KeepPlan>,
     /// Folders that are not what they are outside.
     previewed: Vec<PathBuf>,
+    /// What it should cover, once somebody has asked.
+    coverage: Lock<Option<Coverage>>,
 }
 
 /// How a shell reaches what it shares with its keeper.
@@ -154,6 +158,7 @@ impl Enclosure {
                 boundary: None,
                 keep: None,
                 previewed: Vec::new(),
+                coverage: Lock::default(),
             });
         }
         hand_back::leave_those_of_the_killed(folder);
@@ -186,6 +191,7 @@ impl Enclosure {
             boundary: None,
             keep,
             previewed: order.preview.iter().flat_map(PreviewView::places).collect(),
+            coverage: Lock::default(),
         };
         if let (Some(_), Layer::Missing(why)) = (&order.preview, &enclosure.prepared.namespaces) {
             return Err(Unenclosed::NoPreview(why.clone()));
@@ -312,10 +318,8 @@ impl Enclosure {
     /// Whether something has appeared that it should cover, and does not: it was not there when it was made. Or something
     /// is gone that programs make by themselves.
     pub(crate) fn is_outdated(&self) -> bool {
-        let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        let absent = &self.prepared.absent;
-        let mut made = self.policy.made.iter().map(MadePlace::path).filter(|path| !absent.iter().any(|it| it == path));
-        absent.iter().any(|path| is_there(path)) || made.any(|path| !is_there(path))
+        let coverage = || Coverage::new(&self.prepared.absent, self.policy.made.iter().map(MadePlace::path));
+        self.coverage.lock().get_or_insert_with(coverage).has_changed()
     }
 
     /// Which layers hold.

@@ -9,7 +9,6 @@ use crate::changes;
 use crate::checkpoints::Checkpoints;
 use crate::preview;
 use crate::process::ShellKind;
-use crate::process::keeper_process::Keeper;
 use crate::protocol::Report;
 use crate::request::AnswerMode;
 use crate::response::StateReport;
@@ -19,7 +18,7 @@ use crate::state::bash;
 use crate::tasks::sweep;
 use crate::warm::afterwork::OwedWork;
 use crate::warm::pool::RunningCommand;
-use crate::warm::spare::{self, Requirements, Spare};
+use crate::warm::spare::{self, FreeKeeper, Requirements, Spare};
 
 /// How long the refill waits where many commands run at once: those that end together are followed by others, and what
 /// the next ones need goes before what later ones will.
@@ -75,14 +74,18 @@ impl Engine {
         let FollowUp { session, start, shell, running, reports, owed } = follow_up;
         let engine = self.clone();
         let mut debt = Debt { engine: self.clone(), entry: owed };
+        let returning = reports.has_stem().then(|| session.pool().expect());
         tokio::spawn(async move {
             let Some(keeper) = engine.see_off(&session, &start, shell, reports, &mut debt).await else { return };
             debt.pay();
             drop(running);
-            if !session.pool().is_nearly_empty() {
+            // A stem is there already; only a new shell would take time from those that others need now.
+            if returning.is_none() && !session.pool().is_nearly_empty() {
                 tokio::time::sleep(CALM).await;
             }
             engine.refill(&session, Some(keeper));
+            drop(returning);
+            engine.tend_nursery();
         });
     }
 
@@ -94,7 +97,7 @@ impl Engine {
         shell: ShellKind,
         mut reports: Reports,
         debt: &mut Debt,
-    ) -> Option<Keeper> {
+    ) -> Option<FreeKeeper> {
         loop {
             match reports.next().await {
                 Some(Report::State(state)) => {
@@ -107,7 +110,7 @@ impl Engine {
                     }
                     debt.pay();
                 }
-                Some(Report::Free) => return Some(reports.into_keeper()),
+                Some(Report::Free { stem }) => return Some(reports.into_keeper(stem)),
                 Some(_) => {}
                 None => {
                     if debt.owes_state() {
@@ -124,6 +127,8 @@ impl Engine {
     /// the first command.
     pub fn warm(&self, session: &Session) {
         self.refill(session, None);
+        let around = &self.inner.config.guard.around;
+        let _found = (around.mounts.len(), around.own_processes.len(), around.own_groups.len());
     }
 
     /// Whether shells wait for commands here.
@@ -133,7 +138,7 @@ impl Engine {
 
     /// Has shells wait for the session's next commands, with this keeper, with those whose shells wait for something
     /// else by now, and with new ones.
-    pub(super) fn refill(&self, session: &Session, keeper: Option<Keeper>) {
+    pub(super) fn refill(&self, session: &Session, keeper: Option<FreeKeeper>) {
         let (config, pool) = (&self.inner.config, session.pool());
         if !self.is_warm() || !spare::can_wait(&config.shell) {
             return;
@@ -147,8 +152,9 @@ impl Engine {
             let keeper = match keepers.pop() {
                 Some(keeper) => keeper,
                 None if pool.is_short(&wanted) => {
-                    match spawn::start_keeper(&config.keeper, self.inner.floor.as_deref()) {
-                        Ok(keeper) => keeper,
+                    let ready = self.inner.nursery.take_keeper().map(Ok);
+                    match ready.unwrap_or_else(|| spawn::start_keeper(&config.keeper, self.inner.floor.as_deref())) {
+                        Ok(keeper) => keeper.into(),
                         // The next command says what is wrong.
                         Err(_) => break,
                     }

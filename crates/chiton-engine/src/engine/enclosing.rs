@@ -42,7 +42,16 @@ impl Engine {
             return Ok(Some(Arc::clone(enclosure)));
         }
         let former = session.former_enclosure().lock().take();
-        let made = self.make_enclosure(&policy.widened(session.widened()), former.as_deref(), None)?;
+        let widened = session.widened();
+        let is_usual = former.is_none() && widened.is_empty();
+        let ready = if is_usual { self.inner.nursery.take_enclosure() } else { None };
+        let made = if let Some(made) = ready {
+            made
+        } else {
+            // Whoever needs a new one needs a keeper next, which starts meanwhile.
+            self.start_keeper_ahead();
+            self.make_enclosure(&policy.widened(widened), former.as_deref(), None)?
+        };
         session.set_proxies(match (made.proxy(), &policy.network, &self.inner.config.sandbox_upstream) {
             (Some(port), ..) => ProxyVariables::Ours(port),
             (None, NetworkPolicy::Named(_), Some(upstream)) => ProxyVariables::Without(upstream.clone()),
@@ -93,7 +102,7 @@ impl Engine {
         Ok((preview, enclosure))
     }
 
-    fn make_enclosure(
+    pub(super) fn make_enclosure(
         &self,
         policy: &SandboxPolicy,
         before: Option<&Enclosure>,

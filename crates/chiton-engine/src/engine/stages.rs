@@ -299,6 +299,7 @@ impl Engine {
             attendance,
             choice,
             failed,
+            ready_keeper: &|| self.inner.nursery.take_keeper(),
             announce: &announce,
             journal: config.audit.as_ref(),
             notify: config.notify.as_ref(),
@@ -367,6 +368,9 @@ impl Engine {
                 (self.end_preview(preview, ended, &mut ending, state).await, None)
             }
         };
+        if !warm {
+            self.note_cold();
+        }
         let owed = owed_by(session, request, &commit, warm);
         let owed = owed.filter(|_| reports.is_some());
 

@@ -92,8 +92,25 @@ impl Boundary {
 
     /// The command with this id begins: what changes from now on is its doing.
     pub(super) fn begin(&mut self, id: &str) {
-        if let Some(plan) = self.keep.take() {
+        if let Some(plan) = self.keep.clone() {
             self.recorder = Some(Recorder::new(plan, id));
+        }
+    }
+
+    /// For the next run of the same shell.
+    pub(super) fn again(self) -> Self {
+        let Self { listener, judge, leader, to_shell, keep, .. } = self;
+        let waiting = VecDeque::new();
+        Self {
+            listener,
+            judge,
+            leader,
+            to_shell,
+            refused: Vec::new(),
+            connected: Vec::new(),
+            keep,
+            recorder: None,
+            waiting,
         }
     }
 

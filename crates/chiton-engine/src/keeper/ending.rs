@@ -118,6 +118,8 @@ impl KeptRun {
     /// any to hand back.
     fn dismiss_shell(&self) {
         match self.family.lifecycle.unreaped_leader() {
+            // A branch ends by itself.
+            _ if self.stem.is_some() => {}
             Some(pid) if self.plan.changes_nothing => started_shell::kill(pid),
             _ => self.equipment.shared.release_shell(),
         }
@@ -129,7 +131,7 @@ impl KeptRun {
         if let Some(request) = self.plan.request.take() {
             self.clock.start_is_recorded();
             let _ = self.folder.write_request_text(&request);
-            let _ = self.folder.write_start(StartRecord::of(self.family.lifecycle.leader_id()));
+            let _ = self.folder.write_start(StartRecord::of(self.family.shell()));
         }
     }
 
@@ -160,7 +162,7 @@ impl KeptRun {
         let lifecycle = &self.family.lifecycle;
         // Where the shell reported the end, it was certain that nobody but itself was left.
         let nobody = lifecycle.is_childless() || self.state.rest_follows();
-        let is_own = |pid| !self.family.outsiders.has(pid);
+        let is_own = |pid| self.family.is_own(pid);
         let alive = if nobody { Vec::new() } else { stop::alive(is_own, |line| self.output.masked_text(line)) };
 
         // What is alive after a stop has survived it; after any other end it was left running.
@@ -179,7 +181,7 @@ impl KeptRun {
             exhausted: self.rationing.as_ref().and_then(Rationing::exhausted),
             changed: None,
             // The shell itself has not been reaped then.
-            usage: (!self.state.rest_follows()).then(|| self.family.usage()),
+            usage: (!self.state.rest_follows() && self.stem.is_none()).then(|| self.family.usage()),
             wall_us: micros(end.duration_since(self.clock.started())),
             stdout: self.output.totals(Stream::Stdout),
             stderr: self.output.totals(Stream::Stderr),

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use super::leftover_task::LeftoverTask;
 use super::lifecycle::{Lifecycle, ReapedChild};
 use super::notices::Outsiders;
+use super::state::StemNews;
 use crate::run::{Outcome, Usage};
-use crate::stop::LeaderAlone;
-use crate::sys::process::{Reap, Reaped, reap};
+use crate::stop::{self, LeaderAlone};
+use crate::sys::process::{Reap, Reaped, WaitStatus, reap};
 
 pub(super) struct Family {
     pub(super) lifecycle: Lifecycle,
@@ -23,6 +24,20 @@ pub(super) struct Family {
     pub(super) leftover_task: Option<LeftoverTask>,
     /// Our children that are none of the command's.
     pub(super) outsiders: Outsiders,
+    /// The shell that people are told of: the leader, or the stem that it branched from. It leads the group.
+    shell: i32,
+    /// What the leader branched from, where it did and that is alive.
+    stem: Option<Stem>,
+    /// The status that a leader which branched has reported. Its own is another.
+    reported: Option<i32>,
+}
+
+/// A shell of which a copy leads the run.
+#[derive(Clone, Copy, Debug)]
+struct Stem {
+    pid: i32,
+    /// The branch that waits for the next command. There is none before the leader is gone.
+    next: Option<i32>,
 }
 
 impl Family {
@@ -34,7 +49,15 @@ impl Family {
             usage: Usage::default(),
             leftover_task: None,
             outsiders: Outsiders::default(),
+            shell: leader,
+            stem: None,
+            reported: None,
         }
+    }
+
+    /// The same where the leader is a branch of our child `stem`.
+    pub(super) fn branched(leader: i32, stem: i32, leader_alone: LeaderAlone) -> Self {
+        Self { shell: stem, stem: Some(Stem { pid: stem, next: None }), ..Self::new(leader, leader_alone) }
     }
 
     /// Reaps everybody who has ended.
@@ -42,9 +65,94 @@ impl Family {
         loop {
             match reap() {
                 Reap::Ended(child) => self.note_end(&child),
-                Reap::NothingYet => return,
+                // A stem with a branch that waits is not a part of the run.
+                Reap::NothingYet => match self.stem {
+                    Some(Stem { pid, next: Some(_) }) if stop::is_only_child(pid) => return self.lifecycle.childless(),
+                    _ => return,
+                },
                 Reap::NoChildren => return self.lifecycle.childless(),
             }
+        }
+    }
+
+    /// The stem has said something of its branches.
+    pub(super) fn hear(&mut self, news: StemNews) {
+        let Some(leader) = self.lifecycle.unreaped_leader().filter(|_| self.stem.is_some()) else { return };
+        let status = match news {
+            // It ends with 0 after its report. Without one nobody can say how its command ended, as of a signal 0.
+            StemNews::Waits(_) if self.reported.is_some() => WaitStatus::Exited(0),
+            StemNews::Waits(_) => WaitStatus::Signaled(0),
+            StemNews::Ended(status) if status > 128 => WaitStatus::Signaled(status - 128),
+            StemNews::Ended(status) => WaitStatus::Exited(status),
+        };
+        self.note_leader_end(leader, status);
+        if let (Some(stem), StemNews::Waits(next)) = (&mut self.stem, news) {
+            stem.next = Some(next);
+        }
+        self.reap();
+    }
+
+    /// The leader, a branch, has reported how its command ended.
+    pub(super) fn leader_reports(&mut self, status: i32) {
+        self.reported = Some(status);
+    }
+
+    /// The branch that waits, and its stem, where they can be used again.
+    pub(super) fn waiting_branch(&self) -> Option<i32> {
+        self.stem.and_then(|stem| stem.next)
+    }
+
+    /// The stem, while it is alive and the leader is a branch of it.
+    pub(super) fn stem(&self) -> Option<i32> {
+        self.stem.map(|stem| stem.pid)
+    }
+
+    /// The number that its shell has or had, only for the record: by now it may be somebody else's.
+    pub(super) fn shell(&self) -> i32 {
+        self.shell
+    }
+
+    /// The group of the run, while its leader is alive. A branch is in the group of its stem, which is our own child and not
+    /// reaped, so that the number is certain.
+    pub(super) fn group(&self) -> Option<i32> {
+        let leader = self.lifecycle.unreaped_leader()?;
+        match self.stem {
+            Some(stem) => Some(stem.pid),
+            None if stop::is_child(leader, stop::own_id()) => Some(leader),
+            None => None,
+        }
+    }
+
+    /// Whether a process is one of the run's: neither one that we started for ourselves, nor a stem or its next branch.
+    pub(super) fn is_own(&self, pid: i32) -> bool {
+        let is_stem = |stem: Stem| {
+            stem.pid == pid || (self.lifecycle.unreaped_leader() != Some(pid) && stop::is_child(pid, stem.pid))
+        };
+        !self.outsiders.has(pid) && !self.stem.is_some_and(is_stem)
+    }
+
+    fn note_leader_end(&mut self, leader: i32, status: WaitStatus) {
+        let status = match (status, self.reported) {
+            (WaitStatus::Exited(_), Some(reported)) => WaitStatus::Exited(reported),
+            (status, _) => status,
+        };
+        if self.lifecycle.reaped(leader, status) == ReapedChild::Leader {
+            self.leader_ended = Some(Instant::now());
+        }
+    }
+
+    /// The stem is gone. Its branch has come to us, unless it was gone before, of the same, and the stem could not say so.
+    fn note_stem_end(&mut self, status: WaitStatus) {
+        self.stem = None;
+        let Some(leader) = self.lifecycle.unreaped_leader() else { return };
+        if stop::is_child(leader, stop::own_id()) {
+            self.leader_alone = LeaderAlone::of(leader);
+            // The number that people are told is the stem's. Whoever killed that meant the leader.
+            if let WaitStatus::Signaled(signal) = status {
+                let _ = stop::signal_child(leader, signal);
+            }
+        } else {
+            self.note_leader_end(leader, status);
         }
     }
 
@@ -53,9 +161,12 @@ impl Family {
         if self.outsiders.note_end(child.pid, child.status) {
             return;
         }
+        if self.stem() == Some(child.pid) {
+            return self.note_stem_end(child.status);
+        }
         self.usage.add(child.usage);
-        if self.lifecycle.reaped(child.pid, child.status) == ReapedChild::Leader {
-            self.leader_ended = Some(Instant::now());
+        if self.lifecycle.unreaped_leader() == Some(child.pid) {
+            self.note_leader_end(child.pid, child.status);
         } else if let Some(task) = &mut self.leftover_task {
             task.last = Outcome::from(child.status);
         }

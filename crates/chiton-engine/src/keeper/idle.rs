@@ -17,19 +17,25 @@ use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use serde::de::DeserializeOwned;
 
 use super::Equipment;
 use super::boundary::Boundary;
 use super::connection::RunConnection;
-use super::run::{self, AfterRun};
+use super::run::{self, AfterRun, FreeStem};
 use super::shared_files::Reached;
 use super::started_shell::{self, CommandArrives, StartedShell};
+use super::state::StemNews;
 use crate::folder::record::StartRecord;
 use crate::folder::{RunFolder, Unreadable};
 use crate::protocol;
-use crate::protocol::{BEGIN, FrameBuffer, GivenFiles, ORDER, Order, Report, RunPlan, encode};
+use crate::protocol::{AGAIN, Again, BEGIN, FrameBuffer, GivenFiles, ORDER, Order, Report, RunPlan, encode};
+use crate::run::DirectoryId;
 use crate::sys::messages;
 use crate::sys::process::{Reap, Reaped, reap};
+
+/// How long the engine may take from the plan of a run to its command. Only a shell that was killed in between waits for it.
+const IN_WRITING: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A shell that waits for its command.
 struct WaitingShell {
@@ -38,6 +44,8 @@ struct WaitingShell {
     number: u64,
     /// How it ended, where it has.
     ended: Option<Reaped>,
+    /// The directory that a stem has to be in, where it was told to go there.
+    directory: Option<DirectoryId>,
 }
 
 /// A run that begins: its plan, its shell, and how that ended, where it has already.
@@ -45,15 +53,27 @@ type BegunRun = (RunPlan, StartedShell, Option<Reaped>);
 
 /// Serves until the engine is gone, or a signal says that it is enough.
 pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Result<()> {
-    let mut waiting = None;
+    let (mut waiting, mut free, mut early) = (None, None, None);
     loop {
-        let Some((kind, mut inbox, descriptors)) = next_order(&socket, &equipment, &mut waiting)? else {
+        let order = early.take().map_or_else(|| next_order(&socket, &equipment, &mut waiting), |it| Ok(Some(it)))?;
+        let Some((kind, mut inbox, descriptors)) = order else {
             dismiss(waiting);
+            drop_stem(free);
             return Ok(());
         };
         let next = match kind {
-            ORDER => carry_out(GivenFiles::read(descriptors)?, &socket, &mut equipment, &mut waiting),
-            BEGIN => ControlFlow::Continue(begin(read_plan(&socket, &mut inbox)?, &socket, waiting.take())),
+            ORDER => {
+                drop_stem(free.take());
+                carry_out(GivenFiles::read(descriptors)?, &socket, &mut equipment, &mut waiting)
+            }
+            AGAIN => {
+                let again = read_message(&socket, &mut inbox)?;
+                early = next_received(inbox, descriptors);
+                let free = free.take().or_else(|| waiting.take().and_then(WaitingShell::into_stem));
+                waiting = branch_again(again, &socket, free, &equipment);
+                continue;
+            }
+            BEGIN => ControlFlow::Continue(begin(read_message(&socket, &mut inbox)?, &socket, waiting.take())),
             _ => return Err(io::Error::other("engine and keeper are of different versions")),
         };
         let (plan, shell, ended) = match next {
@@ -63,10 +83,10 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
         };
 
         match run::keep(plan, (shell, ended), RunConnection::to_caller(socket, inbox)?, equipment) {
-            AfterRun::Free(caller, again) => {
+            AfterRun::Free(caller, again, stem) => {
                 caller.set_nonblocking(false)?;
-                report(&caller, &Report::Free);
-                (socket, equipment) = (caller, again);
+                report(&caller, &Report::Free { stem: stem.is_some() });
+                (socket, equipment, free) = (caller, again, stem);
             }
             AfterRun::Over => return Ok(()),
         }
@@ -102,13 +122,16 @@ fn carry_out(
         Order::Prepare(mut plan, number) => {
             let news = match StartedShell::start(&mut plan, given, &equipment.shared, CommandArrives::ThroughAPipe) {
                 Ok(shell) => {
-                    let pid = shell.pid;
-                    *waiting = Some(WaitingShell { shell, number, ended: None });
-                    Report::Ready { number, pid }
+                    let (pid, is_stem) = (shell.pid, shell.stem.is_some());
+                    *waiting = Some(WaitingShell { shell, number, ended: None, directory: None });
+                    // A stem is ready when it has a branch.
+                    (!is_stem).then_some(Report::Ready { number, pid })
                 }
-                Err(_) => Report::NotReady { number },
+                Err(_) => Some(Report::NotReady { number }),
             };
-            report(socket, &news);
+            if let Some(news) = news {
+                report(socket, &news);
+            }
             ControlFlow::Continue(None)
         }
         Order::Run(mut plan, run) => {
@@ -126,6 +149,41 @@ fn carry_out(
                 }
             }
         }
+    }
+}
+
+/// Has the branch of a stem that is there wait in a folder of its own, after the stem was changed where it is to be.
+fn branch_again(
+    Again { folder, number, directory_id, changes }: Again,
+    socket: &UnixStream,
+    free: Option<Box<FreeStem>>,
+    equipment: &Equipment,
+) -> Option<WaitingShell> {
+    let again = |free: Box<FreeStem>| {
+        let (mut stem, enclosed) = *free;
+        if changes {
+            stem.branch = None;
+        }
+        stem.again(&folder, enclosed).ok()
+    };
+    let Some(shell) = free.and_then(again) else {
+        report(socket, &Report::NotReady { number });
+        return None;
+    };
+    let directory = changes.then_some(directory_id);
+    let mut waiting = WaitingShell { shell, number, ended: None, directory };
+    match waiting.branch() {
+        Some(_) => waiting.report_ready(socket),
+        None => waiting.hear_from_stem(socket, equipment),
+    }
+    Some(waiting)
+}
+
+/// Ends a stem that is used no more.
+fn drop_stem(free: Option<Box<FreeStem>>) {
+    if let Some(free) = free {
+        started_shell::end(free.0.pid);
+        started_shell::end_orphans();
     }
 }
 
@@ -168,6 +226,15 @@ fn write_start(shell: &StartedShell) {
 /// The first byte, what came after it, and descriptors.
 type Received = (u8, FrameBuffer, Vec<OwnedFd>);
 
+/// The order that came in one piece with the one before it: the engine need not have waited for what became of that.
+fn next_received(inbox: FrameBuffer, descriptors: Vec<OwnedFd>) -> Option<Received> {
+    let rest = inbox.into_rest();
+    let (kind, rest) = rest.split_first()?;
+    let mut inbox = FrameBuffer::default();
+    inbox.extend(rest);
+    Some((*kind, inbox, descriptors))
+}
+
 /// Sleeps until an order comes; `None` when none will. A shell that ends meanwhile is reported.
 fn next_order(
     socket: &UnixStream,
@@ -177,6 +244,10 @@ fn next_order(
     loop {
         let signals = equipment.signals.descriptor();
         let mut polled = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        let awaits_branch = waiting.as_ref().is_some_and(WaitingShell::awaits_branch);
+        if awaits_branch {
+            polled.push(PollFd::new(&equipment.shared.state, PollFlags::IN));
+        }
         let boundary = waiting.as_ref().and_then(WaitingShell::boundary);
         polled.extend(boundary.map(|boundary| PollFd::from_borrowed_fd(boundary.descriptor(), PollFlags::IN)));
         match poll(&mut polled, None) {
@@ -187,7 +258,11 @@ fn next_order(
 
         // Signals first: whether the shell has ended is known before an order for it is taken.
         let (asked, signalled) = (!polled[0].revents().is_empty(), !polled[1].revents().is_empty());
-        let calls = polled.get(2).map(PollFd::revents);
+        let calls = polled.get(2 + usize::from(awaits_branch)).map(PollFd::revents);
+        let is_told = awaits_branch && !polled[2].revents().is_empty();
+        if let Some(waiting) = waiting.as_mut().filter(|_| is_told) {
+            waiting.hear_from_stem(socket, equipment);
+        }
         if let Some(waiting) = waiting.as_mut().filter(|_| calls.is_some_and(|flags| !flags.is_empty())) {
             waiting.answer_calls(calls.unwrap_or(PollFlags::empty()));
         }
@@ -217,14 +292,28 @@ fn note_ends(socket: &UnixStream, mut waiting: Option<&mut WaitingShell>) {
     while let Reap::Ended(child) = reap() {
         if let Some(waiting) = waiting.as_mut().filter(|waiting| waiting.shell.pid == child.pid) {
             waiting.ended = Some(child);
-            if waiting.is_untouched() {
+            if let Some(stem) = &waiting.shell.stem {
+                stem.end_branch();
+            }
+            let is_untouched = match waiting.shell.stem {
+                // The plan of a run is sent before its command, so without one there is no command.
+                Some(_) => !has_order(socket),
+                None => waiting.is_untouched(),
+            };
+            if is_untouched {
                 report(socket, &Report::NotReady { number: waiting.number });
             }
         }
     }
 }
 
-fn read_plan(mut socket: &UnixStream, inbox: &mut FrameBuffer) -> io::Result<RunPlan> {
+/// Whether the engine has sent something.
+fn has_order(socket: &UnixStream) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|count| count > 0)
+}
+
+fn read_message<T: DeserializeOwned>(mut socket: &UnixStream, inbox: &mut FrameBuffer) -> io::Result<T> {
     let unreadable = |_: protocol::BadFrame| io::Error::other("the plan cannot be read");
     loop {
         if let Some(plan) = inbox.next().map_err(unreadable)? {
@@ -246,6 +335,9 @@ fn dismiss(waiting: Option<WaitingShell>) {
     if ended.is_none() {
         started_shell::end(shell.pid);
     }
+    if shell.stem.is_some() {
+        started_shell::end_orphans();
+    }
     if matches!(shell.folder.request(), Err(Unreadable::Missing)) {
         shell.folder.discard();
     } else {
@@ -254,6 +346,47 @@ fn dismiss(waiting: Option<WaitingShell>) {
 }
 
 impl WaitingShell {
+    /// The branch that waits, where this is a stem that has one.
+    fn branch(&self) -> Option<i32> {
+        self.shell.stem.as_ref().and_then(|stem| stem.branch)
+    }
+
+    /// The stem alone, to have another branch. The folder in which its branch waited goes.
+    fn into_stem(self) -> Option<Box<FreeStem>> {
+        let StartedShell { folder, stem, enclosed, .. } = self.shell;
+        folder.discard();
+        let stem = stem?;
+        if self.ended.is_some() { None } else { Some(Box::new((stem, enclosed))) }
+    }
+
+    /// Whether this is a stem that has yet to say which branch waits.
+    fn awaits_branch(&self) -> bool {
+        self.shell.stem.is_some() && self.branch().is_none()
+    }
+
+    /// Takes what a stem has said: that a branch waits, as a rule, in the directory that it should be in.
+    fn hear_from_stem(&mut self, socket: &UnixStream, equipment: &Equipment) {
+        let Some(stem) = &mut self.shell.stem else { return };
+        let mut text = [0; 256];
+        let count = rustix::io::read(&equipment.shared.state, &mut text).unwrap_or(0);
+        match StemNews::read(&text[..count]) {
+            Some(StemNews::Waits(branch)) if self.directory.is_none_or(|directory| stem.is_in(directory)) => {
+                stem.branch = Some(branch);
+                self.shell.leader_alone = stem.leader_alone();
+                self.report_ready(socket);
+            }
+            None if count == 0 => {}
+            _ => {
+                started_shell::kill(self.shell.pid);
+                report(socket, &Report::NotReady { number: self.number });
+            }
+        }
+    }
+
+    fn report_ready(&self, socket: &UnixStream) {
+        report(socket, &Report::Ready { number: self.number, pid: self.shell.pid });
+    }
+
     /// What answers its calls, as long as it can make any.
     fn boundary(&self) -> Option<&Boundary> {
         self.shell.enclosed.as_ref()?.boundary.as_ref()
@@ -273,16 +406,21 @@ impl WaitingShell {
         }
     }
 
-    /// Whether nobody has written to its pipe, nor closed that.
+    /// Whether nobody has written to its pipe, nor closed that. A branch that waits does nothing before it is given
+    /// something.
     fn is_untouched(&self) -> bool {
+        if self.shell.stem.is_some() {
+            return self.awaits_branch();
+        }
         self.script_events(Some(&Timespec::default())).is_empty()
     }
 
     /// Whether it has read its command. Waits until that was written, or never will be: the engine closes its end of
-    /// the pipe right after it has written, and the kernel does when the engine dies.
+    /// the pipe right after it has written, and the kernel does when the engine dies. The pipe of a stem whose branch was
+    /// to run the command stays open; what was written for one that is gone is in it, at once or very soon.
     fn has_begun(&self) -> bool {
-        let seen = self.script_events(None);
-        seen.contains(PollFlags::HUP) && !seen.contains(PollFlags::IN)
+        let patience = self.shell.stem.is_some().then_some(&IN_WRITING);
+        !self.script_events(patience).contains(PollFlags::IN)
     }
 
     /// What can be seen at our copy of the reading end: that something was not read, or that nothing more will come.

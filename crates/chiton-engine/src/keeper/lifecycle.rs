@@ -14,7 +14,6 @@ use crate::sys::process::WaitStatus;
 /// Where a run stands, and the shell that leads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lifecycle {
-    leader_id: i32,
     phase: Phase,
 }
 
@@ -72,8 +71,8 @@ pub(super) enum ReapedChild {
 }
 
 impl Lifecycle {
-    pub(super) fn new(leader_id: i32) -> Self {
-        Self { leader_id, phase: Phase::Running { leader: leader_id } }
+    pub(super) fn new(leader: i32) -> Self {
+        Self { phase: Phase::Running { leader } }
     }
 
     /// A child was reaped.
@@ -167,11 +166,6 @@ impl Lifecycle {
     /// The leader, while its number is certainly its own.
     pub(super) fn unreaped_leader(&self) -> Option<i32> {
         if let Alive::Leader(pid) = self.alive() { Some(pid) } else { None }
-    }
-
-    /// The number that the leader has or had. Only for the record: by now it may be somebody else's.
-    pub(super) fn leader_id(&self) -> i32 {
-        self.leader_id
     }
 
     pub(super) fn is_childless(&self) -> bool {

@@ -6,6 +6,7 @@
 //!
 //! What is searched for, and how, is left to `chiton_redact`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use zeroize::Zeroize;
@@ -37,6 +38,15 @@ impl OutputMasking {
         masking
     }
 
+    /// The same for other output.
+    pub(super) fn again(&self) -> Self {
+        let fresh = |layer: &Layer| {
+            let stream = || Redactor::new(Arc::clone(&layer.patterns));
+            Layer { streams: [stream(), stream()], patterns: Arc::clone(&layer.patterns) }
+        };
+        Self { layers: self.layers.iter().map(fresh).collect() }
+    }
+
     /// From now on these values are masked too.
     pub(super) fn add(&mut self, masks: Vec<(String, ByteString)>) {
         let patterns = Arc::new(Patterns::new(masks.iter().map(|(mask, value)| (mask.as_str(), &value[..]))));
@@ -54,9 +64,22 @@ impl OutputMasking {
         self.layers.is_empty()
     }
 
-    /// Appends to `out` what can be shown of `stream` now that these bytes have come.
-    pub(super) fn pass(&mut self, stream: Stream, bytes: &[u8], out: &mut Vec<u8>) {
-        self.through(stream, bytes, out, Redactor::push);
+    /// What can be shown of `stream` now that the bytes at `arrived` have come. That is put together in the buffer where
+    /// it fits into it, otherwise in `spare`: output without a value in it is not copied.
+    pub(super) fn pass<'a>(
+        &mut self,
+        stream: Stream,
+        buffer: &'a mut [u8],
+        arrived: Range<usize>,
+        spare: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        let slot = usize::from(stream == Stream::Stderr);
+        if let [layer] = &mut self.layers[..] {
+            return layer.streams[slot].push_in_place(buffer, arrived, spare);
+        }
+        spare.clear();
+        self.through(stream, &buffer[arrived], spare, Redactor::push);
+        spare
     }
 
     /// Appends to `out` what was held back of `stream`, whatever might have followed.

@@ -9,6 +9,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::audience::News;
@@ -30,13 +31,26 @@ const DRAIN_BYTES: usize = 2 << 20;
 const HOLD: Duration = Duration::from_millis(40);
 /// Reads of one pipe before the others get their turn.
 const READS_IN_A_ROW: usize = 4;
+/// What a pipe holds, and is read at once, after much was printed: as much as `cat` writes at once. So reader and writer
+/// wait for each other half as often. A much larger pipe is slower: what is in it has left the processor's cache by the
+/// time it is read. The kernel limits what all pipes of a user hold together, so others keep their usual size.
+const WIDE_BYTES: usize = 128 << 10;
+/// What a terminal gives at once where it has more.
+const FULL_READ: usize = 4000;
+/// How long the next bytes of a terminal are waited for while it gives as much as it can.
+const NEXT_READ: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// Bytes before those that were read, where what was held back before can be put.
+const HEADROOM: usize = 64;
 
 pub(super) struct OutputPump {
     pipes: [Option<OwnedFd>; 2],
     masking: OutputMasking,
+    /// What was read, behind some room.
     buffer: Vec<u8>,
-    /// What the buffer becomes.
+    /// What that becomes, where it does not stay in the buffer.
     masked: Vec<u8>,
+    /// Which pipes are wide by now.
+    wide: [bool; 2],
     /// When a terminal shows what was held back because it might become a value: a prompt should not lack its end.
     reveal_at: Option<Instant>,
     spool: SpoolWriter,
@@ -59,8 +73,9 @@ impl OutputPump {
         Self {
             pipes,
             masking,
-            buffer: vec![0; READ_BYTES],
+            buffer: vec![0; HEADROOM + READ_BYTES],
             masked: Vec::new(),
+            wide: [false; 2],
             reveal_at: None,
             spool: SpoolWriter::new(&plan.folder, plan.spool),
             transcript: plan
@@ -117,7 +132,8 @@ impl OutputPump {
 
     fn read(&mut self, stream: Stream, max: usize, from_terminal: bool) -> PipeRead {
         let Some(pipe) = &self.pipes[slot(stream)] else { return PipeRead::NothingYet };
-        let room = &mut self.buffer[..max.min(READ_BYTES)];
+        let most = max.min(self.read_bytes(stream));
+        let room = &mut self.buffer[HEADROOM..HEADROOM + most];
         match if from_terminal { read_repeatedly(pipe, room) } else { rustix::io::read(pipe, room) } {
             Ok(count) if count > 0 => PipeRead::Bytes(count),
             Err(Errno::AGAIN | Errno::INTR) => PipeRead::NothingYet,
@@ -127,6 +143,20 @@ impl OutputPump {
                 PipeRead::Closed
             }
         }
+    }
+
+    /// How much is read of `stream` at once.
+    fn read_bytes(&self, stream: Stream) -> usize {
+        if self.wide[slot(stream)] { WIDE_BYTES } else { READ_BYTES }
+    }
+
+    /// Much was printed, so more may come: gives the pipe more room.
+    fn widen(&mut self, stream: Stream) {
+        let Some(pipe) = self.pipes[slot(stream)].as_ref().filter(|_| !self.wide[slot(stream)]) else { return };
+        self.wide[slot(stream)] = true;
+        self.buffer.resize(HEADROOM + WIDE_BYTES, 0);
+        // Where that is not possible, the pipe stays as it is: a terminal is none, and a user's pipes have a limit.
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE_BYTES);
     }
 
     fn store(&mut self, stream: Stream, bytes: &[u8]) -> Option<Vec<InSpool>> {
@@ -154,7 +184,12 @@ impl KeptRun {
     /// Moves what there is of `stream`, up to an amount for which nobody else has to wait long.
     pub(super) fn pump_some(&mut self, stream: Stream) {
         for _ in 0..READS_IN_A_ROW {
-            if self.pump(stream, READ_BYTES) < READ_BYTES || !self.reads_output() {
+            let most = self.output.read_bytes(stream);
+            let count = self.pump(stream, most);
+            if self.output.inlined >= INLINE_BYTES && count == most {
+                self.output.widen(stream);
+            }
+            if count < most || !self.reads_output() {
                 return;
             }
         }
@@ -199,14 +234,14 @@ impl KeptRun {
 
     fn mask_and_deliver(&mut self, stream: Stream, count: usize) {
         // The buffers are taken out for as long as they are delivered from, and put back to be used again.
-        let buffer = std::mem::take(&mut self.output.buffer);
+        let mut buffer = std::mem::take(&mut self.output.buffer);
+        let arrived = HEADROOM..HEADROOM + count;
         if self.output.masking.is_off() {
-            self.deliver(stream, &buffer[..count]);
+            self.deliver(stream, &buffer[arrived]);
         } else {
             let mut masked = std::mem::take(&mut self.output.masked);
-            masked.clear();
-            self.output.masking.pass(stream, &buffer[..count], &mut masked);
-            self.deliver(stream, &masked);
+            let shown = self.output.masking.pass(stream, &mut buffer, arrived, &mut masked);
+            self.deliver(stream, shown);
             self.output.masked = masked;
 
             let little = self.console.has_terminal() && self.output.masking.holds_little(stream);
@@ -285,14 +320,22 @@ fn slot(stream: Stream) -> usize {
     usize::from(stream == Stream::Stderr)
 }
 
-/// Reads until the room is used or nothing is left: a terminal gives no more than 4 KiB at once.
+/// Reads until the room is used or nothing is left. A terminal gives no more than 4 KiB at once, and has the next ones a
+/// moment later: as long as it gives that much, the next are waited for, so that they are delivered together.
 fn read_repeatedly(pipe: &OwnedFd, room: &mut [u8]) -> Result<usize, Errno> {
-    let mut count = 0;
+    let (mut count, mut last) = (0, 0);
     while count < room.len() {
         match rustix::io::read(pipe, &mut room[count..]) {
             Ok(0) => break,
-            Ok(more) => count += more,
+            Ok(more) => (count, last) = (count + more, more),
             Err(error) if count == 0 => return Err(error),
+            Err(Errno::AGAIN) if last >= FULL_READ => {
+                let mut polled = [PollFd::new(pipe, PollFlags::IN)];
+                if !poll(&mut polled, Some(&NEXT_READ)).is_ok_and(|ready| ready > 0) {
+                    break;
+                }
+                last = 0;
+            }
             Err(_) => break,
         }
     }

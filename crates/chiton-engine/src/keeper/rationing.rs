@@ -2,7 +2,9 @@
 //!
 //! 1. Each process has limits of its own from its start (`setrlimit`).
 //! 2. What all of them use together, and what is free on the disk, is looked at every so often: the sooner, the less is left.
-//! 3. A signal that only a limit sends, or the kernel's killer of processes, is told by its name in the ending.
+//! 3. While none of them runs, they use up nothing, so we look ever more rarely: an idle server must not wake up a keeper
+//!    for each of its tasks every second.
+//! 4. A signal that only a limit sends, or the kernel's killer of processes, is told by its name in the ending.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,12 +18,18 @@ use crate::run::Outcome;
 use crate::sandbox::policy::SandboxLimits;
 use crate::sandbox::report::{Exhausted, Resource};
 use crate::stop;
+use crate::sys::process::processor_time;
 
 /// How fast a machine can use things up: within this time of now, so much can be gone.
 const BYTES_PER_MILLISECOND: u64 = 4 << 20;
 const PROCESSES_PER_MILLISECOND: u64 = 10;
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
+/// Each look at processes that have not run since the last one puts off the next so much further.
+const LONGER_ASLEEP: u32 = 16;
+/// But not beyond this: whoever wakes up and uses up everything is found out within it. Its own memory, and the number of
+/// processes of a user, are limited by the kernel all the same.
+const LONGEST_ASLEEP: Duration = Duration::from_mins(1);
 const GOES_FIRST: i32 = -10;
 /// A command with more processes than this gives way to others.
 const CROWD: usize = 64;
@@ -34,7 +42,13 @@ pub(super) struct Rationing {
     limits: SandboxLimits,
     /// A folder on the disk of which some has to stay free.
     disk: Option<PathBuf>,
+    /// The same, also where too little was free from the start.
+    place: Option<PathBuf>,
     next: Option<Instant>,
+    /// What had run at the last look.
+    seen: Activity,
+    /// How long the next look was put off.
+    put_off: Duration,
     exhausted: Option<Exhausted>,
     /// How many processes the kernel had killed when this was first looked at.
     killed_before: Option<u64>,
@@ -61,10 +75,18 @@ pub(super) enum Allowance {
 impl Rationing {
     pub(super) fn new(limits: SandboxLimits, disk: Option<PathBuf>) -> Self {
         // Where too little was free before it began, the command is not what used it up.
+        let place = disk.clone();
         let disk = disk.filter(|disk| limits.free.is_some_and(|floor| free(disk).is_some_and(|free| free > floor)));
         // Also where nothing is limited: what the kernel kills for want of memory is told.
         let next = Some(Instant::now() + SHORTEST);
-        Self { limits, disk, next, exhausted: None, killed_before: None, before_the_crowd: None }
+        let (seen, put_off) = (Activity::default(), SHORTEST);
+        let exhausted = None;
+        Self { limits, disk, place, next, seen, put_off, exhausted, killed_before: None, before_the_crowd: None }
+    }
+
+    /// The same for another run.
+    pub(super) fn again(mut self) -> Self {
+        Self::new(self.limits, self.place.take())
     }
 
     /// The command has come: while its shell waited, there was nothing to look at.
@@ -90,9 +112,17 @@ impl Rationing {
             self.next = None;
             return Allowance::UsedUp;
         }
-        let pause = left.into_iter().flatten().flatten().min().unwrap_or(LONGEST);
-        self.next = Some(now + pause.clamp(SHORTEST, LONGEST));
+        let pause = left.into_iter().flatten().flatten().min();
+        self.next = pause.map(|pause| now + self.pause_for(&members, pause.clamp(SHORTEST, LONGEST)));
         Allowance::Enough
+    }
+
+    /// How long to wait before the next look: `usual`, or the longer, the longer nothing has run.
+    fn pause_for(&mut self, members: &[i32], usual: Duration) -> Duration {
+        let now = Activity::of(members);
+        let sleeps = now == std::mem::replace(&mut self.seen, now.clone());
+        self.put_off = if sleeps { (self.put_off * LONGER_ASLEEP).clamp(usual, LONGEST_ASLEEP) } else { usual };
+        self.put_off
     }
 
     /// The kernel keeps this limit for users, and not for root. At the limit a program fails to start another; beyond it,
@@ -169,6 +199,17 @@ impl Rationing {
     }
 }
 
+/// Processes, each with the processor time that it has used. Where two of these are the same, nothing has run in between:
+/// also to start or to end a process takes time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Activity(BTreeMap<i32, Option<Duration>>);
+
+impl Activity {
+    fn of(members: &[i32]) -> Self {
+        Self(members.iter().map(|pid| (*pid, processor_time(*pid))).collect())
+    }
+}
+
 /// Nothing is left.
 struct Nothing;
 
@@ -215,4 +256,36 @@ fn resident(pid: i32) -> u64 {
 fn killed_for_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/vmstat").ok()?;
     text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_run_is_looked_at_ever_more_rarely() {
+        let mut rationing = Rationing::new(SandboxLimits { memory: Some(1), ..SandboxLimits::default() }, None);
+        // No process has such a number, so it never runs.
+        let nobody = (1 << 22) + 1;
+        let asleep = [nobody];
+        let pauses: Vec<Duration> = (0..4).map(|_| rationing.pause_for(&asleep, LONGEST)).collect();
+        assert_eq!(pauses, [1, 16, 60, 60].map(Duration::from_secs));
+
+        // This process does.
+        let awake = [nobody, i32::try_from(std::process::id()).unwrap()];
+        for _ in 0..3 {
+            assert_eq!(rationing.pause_for(&awake, LONGEST), LONGEST);
+        }
+        assert_eq!(rationing.pause_for(&asleep, SHORTEST), SHORTEST, "somebody has ended");
+    }
+
+    #[test]
+    fn nothing_is_looked_at_where_no_limit_needs_it() {
+        let limits = SandboxLimits { cpu_seconds: Some(60), ..SandboxLimits::default() };
+        let mut rationing = Rationing::new(limits, None);
+        let first = rationing.next_check().unwrap();
+        assert_eq!(rationing.check(first), Allowance::Enough);
+        assert_eq!(rationing.next_check(), None);
+        assert!(rationing.killed_before.is_some(), "what the kernel kills is still told");
+    }
 }

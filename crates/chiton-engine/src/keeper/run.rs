@@ -28,14 +28,15 @@ use super::lifecycle::StopEffect;
 use super::notices::Told;
 use super::output::OutputPump;
 use super::rationing::{Allowance, Rationing};
-use super::started_shell::StartedShell;
-use super::state::StateInbox;
+use super::started_shell::{Enclosed, StartedShell, Stem};
+use super::state::{StateInbox, Tells};
 use super::terminal::HeldTerminal;
 use super::unattended::Unattended;
 use super::watches::Watches;
 use crate::folder::RunFolder;
 use crate::protocol::{Report, RunPlan};
 use crate::run::{Ending, Lifetime, StopCause, Stream};
+use crate::stop::LeaderAlone;
 use crate::sys::memory::release_files;
 use crate::sys::process::Reaped;
 
@@ -58,7 +59,9 @@ pub(super) struct KeptRun {
     /// Nobody is left who could make calls.
     boundary_over: bool,
     /// While it is open, names lead out of its network.
-    _network: Option<OwnedFd>,
+    network: Option<OwnedFd>,
+    /// What the leader branched from.
+    pub(super) stem: Option<Stem>,
     /// Keeps the limits of a sandboxed run.
     pub(super) rationing: Option<Rationing>,
     /// Where somebody watches for lines.
@@ -71,11 +74,15 @@ pub(super) struct KeptRun {
 
 /// What a keeper can do after a run.
 pub(super) enum AfterRun {
-    /// Nothing is left of the run, and the engine is still there: another order can come.
-    Free(UnixStream, Equipment),
+    /// Nothing is left of the run, and the engine is still there: another order can come. There may be a stem of which a
+    /// branch waits.
+    Free(UnixStream, Equipment, Option<Box<FreeStem>>),
     /// That was the last one.
     Over,
 }
+
+/// A stem between two runs, and what holds it.
+pub(super) type FreeStem = (Stem, Option<Enclosed>);
 
 /// What an event is about.
 #[derive(Clone, Copy)]
@@ -97,7 +104,18 @@ pub(super) fn keep(
     equipment: Equipment,
 ) -> AfterRun {
     let started = Instant::now();
-    let StartedShell { pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, enclosed, .. } = shell;
+    let StartedShell {
+        pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, enclosed, stem, ..
+    } = shell;
+    let branch = stem.as_ref().and_then(|stem| stem.branch).filter(|_| plan.in_branch);
+    let family = match branch {
+        Some(branch) => Family::branched(branch, pid, leader_alone),
+        None if stem.is_none() => Family::new(pid, leader_alone),
+        // A stem that runs the command itself is a shell like any other.
+        None => Family::new(pid, LeaderAlone::of(pid)),
+    };
+    let stem = stem.filter(|_| branch.is_some());
+    let tells = if plan.changes_nothing { Tells::Ending } else { Tells::Part };
     let (boundary, rationing, network) = match enclosed {
         Some(mut enclosed) => {
             enclosed.rationing.begin();
@@ -117,11 +135,12 @@ pub(super) fn keep(
         unattended,
         audience: Audience::new(caller, door),
         clock: Clock::new(started, &plan),
-        family: Family::new(pid, leader_alone),
-        state: StateInbox::default(),
+        family,
+        state: if stem.is_some() { StateInbox::of_branch(tells) } else { StateInbox::default() },
         boundary,
         boundary_over: false,
-        _network: network,
+        network,
+        stem,
         rationing,
         watches: None,
         told: Told::default(),
@@ -182,7 +201,7 @@ impl KeptRun {
         if left.is_some() {
             self.sum_up_changes();
         }
-        if self.state.rest_follows() && !self.plan.changes_nothing {
+        if self.state.rest_follows() && !self.plan.changes_nothing && self.stem.is_none() {
             let state = self.state.take(&self.equipment.shared);
             self.audience.send_caller_and_wait(&Report::State(state));
         }
@@ -198,10 +217,20 @@ impl KeptRun {
 
         // A keeper that has a terminal led its session, and cannot lead another: that was its last run.
         let is_last = self.console.has_terminal();
+        let stem = self.free_stem();
         match self.audience.into_caller().filter(|_| !is_last) {
-            Some(caller) => AfterRun::Free(caller, self.equipment),
+            Some(caller) => AfterRun::Free(caller, self.equipment, stem),
             None => AfterRun::Over,
         }
+    }
+
+    /// The stem, if it is there and has another branch.
+    fn free_stem(&mut self) -> Option<Box<FreeStem>> {
+        let mut stem = self.stem.take()?;
+        stem.branch = Some(self.family.waiting_branch()?);
+        let (boundary, network) = (self.boundary.take().filter(|_| !self.boundary_over), self.network.take());
+        let enclosed = self.rationing.take().map(|rationing| Enclosed { boundary, rationing, network });
+        Some(Box::new((stem, enclosed)))
     }
 
     /// Sleeps until an event or the next time something is due, and handles what happened.
@@ -370,6 +399,10 @@ impl KeptRun {
                 HeldTerminal::continue_stopped(leader);
             }
         }
+        // What a branch has said of its end counts, whatever its own status.
+        if self.stem.is_some() {
+            self.receive_state();
+        }
         // Always, and until none is left: one SIGCHLD may stand for any number of children.
         self.family.reap();
     }
@@ -378,7 +411,20 @@ impl KeptRun {
     /// end, unless something else of the command is alive and may not be done.
     fn receive_state(&mut self) {
         self.state.receive(&self.equipment.shared);
-        if self.family.lifecycle.unreaped_leader().is_none() || !self.plan.answer_first {
+        if self.stem.is_some()
+            && let Some(status) = self.state.status()
+        {
+            self.family.leader_reports(status);
+        }
+        self.take_first_words();
+        if let Some(news) = self.state.stem_news() {
+            self.family.hear(news);
+        }
+    }
+
+    fn take_first_words(&mut self) {
+        let is_answer = !self.state.rest_follows() && self.plan.answer_first;
+        if self.family.lifecycle.unreaped_leader().is_none() || !is_answer {
             return;
         }
         let Some(code) = self.state.ran_through() else { return };
@@ -386,7 +432,7 @@ impl KeptRun {
             // The shell waits for our word. It gets that once the answer is out, so that it does not take the processor
             // from whoever waits for the answer.
             self.state.answer_goes_first();
-        } else {
+        } else if self.stem.is_none() {
             self.equipment.shared.release_shell();
         }
     }
@@ -454,16 +500,15 @@ impl KeptRun {
             StopEffect::Nothing => {}
             StopEffect::Hurry => self.clock.hurry_ladder(limits.grace, now),
             StopEffect::Begin => {
-                self.clock.start_ladder(self.family.lifecycle.unreaped_leader(), limits, now);
+                self.clock.start_ladder(self.family.group(), limits, now);
                 self.family.reap();
             }
         }
     }
 
     fn step_ladder(&mut self, now: Instant) {
-        let lifecycle = &self.family.lifecycle;
-        if let (Some(ladder), false) = (self.clock.ladder_mut(), lifecycle.is_childless()) {
-            ladder.step(lifecycle.unreaped_leader(), now);
+        if let (Some(ladder), false) = (self.clock.ladder_mut(), self.family.lifecycle.is_childless()) {
+            ladder.step(self.family.group(), now);
             self.family.reap();
         }
     }

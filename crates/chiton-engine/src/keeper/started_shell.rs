@@ -9,6 +9,9 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use super::boundary::Boundary;
 use super::masking::OutputMasking;
@@ -18,8 +21,8 @@ use super::terminal::TerminalEnds;
 use crate::folder::RunFolder;
 use crate::process::{ShellProcess, start_shell};
 use crate::protocol::{EnclosedPlan, GivenFiles, Input, ShellPlan};
-use crate::run::Streams;
-use crate::stop::LeaderAlone;
+use crate::run::{DirectoryId, Streams};
+use crate::stop::{self, LeaderAlone};
 use crate::sys::process::wait_for;
 use chiton_terminal::TerminalSize;
 
@@ -41,6 +44,68 @@ pub(super) struct StartedShell {
     pub(super) enclosed: Option<Enclosed>,
     /// The pipe that will bring its command, where it waits for that.
     pub(super) script: Option<OwnedFd>,
+    /// What is used again for its next branch, where it is a stem.
+    pub(super) stem: Option<Stem>,
+}
+
+/// A shell whose copies run commands, and what all of them use one after the other.
+pub(super) struct Stem {
+    pub(super) pid: i32,
+    /// The branch that waits for a command, once it does.
+    pub(super) branch: Option<i32>,
+    /// What brings it commands.
+    script: OwnedFd,
+    /// What its branches print, both ends. Programs may change how the end that they write to behaves.
+    pipes: [Option<OwnedFd>; 2],
+    write_ends: Vec<OwnedFd>,
+    masking: OutputMasking,
+}
+
+impl Stem {
+    /// The shell for its next run, in this folder. `enclosed` is what held the last one.
+    pub(super) fn again(self, folder: &Path, enclosed: Option<Enclosed>) -> io::Result<StartedShell> {
+        for end in &self.write_ends {
+            // A program that finds its output non-blocking fails in ways nobody expects, and others leave it so.
+            rustix::fs::fcntl_setfl(end, OFlags::empty())?;
+        }
+        let (folder, alive) = RunFolder::make_ready(folder)?;
+        let door = folder.open_door().ok();
+        let (pipes, script) = (both_again(&self.pipes)?, self.script.try_clone()?);
+        Ok(StartedShell {
+            pid: self.pid,
+            leader_alone: self.leader_alone(),
+            folder,
+            alive: alive.into(),
+            door,
+            masking: self.masking.again(),
+            pipes,
+            input: None,
+            terminal: None,
+            enclosed: enclosed.map(Enclosed::again),
+            script: Some(script),
+            stem: Some(self),
+        })
+    }
+
+    /// Says whether the branch that waits is alone.
+    pub(super) fn leader_alone(&self) -> LeaderAlone {
+        match self.branch {
+            Some(branch) => LeaderAlone::branched(branch, self.pid),
+            None => LeaderAlone::of(self.pid),
+        }
+    }
+
+    /// Ends the branch of a stem that is gone: it is our own child now, or gone as well.
+    pub(super) fn end_branch(&self) {
+        if let Some(branch) = self.branch.filter(|branch| stop::is_child(*branch, stop::own_id())) {
+            kill(branch);
+        }
+    }
+
+    /// Whether it is in this directory.
+    pub(super) fn is_in(&self, directory: DirectoryId) -> bool {
+        rustix::fs::stat(format!("/proc/{}/cwd", self.pid)).is_ok_and(|data| (data.st_dev, data.st_ino) == directory)
+    }
 }
 
 /// What holds a shell in a sandbox.
@@ -53,6 +118,12 @@ pub(super) struct Enclosed {
 }
 
 impl Enclosed {
+    /// For the next run in it.
+    fn again(self) -> Self {
+        let Self { boundary, rationing, network } = self;
+        Self { boundary: boundary.map(Boundary::again), rationing: rationing.again(), network }
+    }
+
     fn new(
         plan: &EnclosedPlan,
         started: ShellProcess,
@@ -87,14 +158,22 @@ impl StartedShell {
     ) -> Result<Self, String> {
         let masking = OutputMasking::new(std::mem::take(&mut plan.masks));
         // The shell first: it needs longer to start than the folder takes to be made.
-        let (started, pipes, input, ends) = start(plan, &mut given).map_err(|error| explain(plan, &error))?;
+        let Started { shell: started, pipes, input, terminal, write_ends } =
+            start(plan, &mut given).map_err(|error| explain(plan, &error))?;
         let pid = started.pid;
-        let enclosing = std::mem::take(&mut given.enclosing);
-        let enclosed = plan.enclosed.take().map(|enclosed| Enclosed::new(&enclosed, started, shared, enclosing));
-        let enclosed = enclosed.transpose().map_err(|error| {
+        let say = |error: io::Error| {
             end(pid);
             error.to_string()
-        })?;
+        };
+        let enclosing = std::mem::take(&mut given.enclosing);
+        let enclosed = plan.enclosed.take().map(|enclosed| Enclosed::new(&enclosed, started, shared, enclosing));
+        let enclosed = enclosed.transpose().map_err(say)?;
+        let stem = || -> io::Result<Stem> {
+            let script = given.script.try_clone()?;
+            let pipes = both_again(&pipes)?;
+            Ok(Stem { pid, branch: None, script, pipes, write_ends, masking: masking.again() })
+        };
+        let stem = plan.stem.then(stem).transpose().map_err(say)?;
 
         let folder = match given.folder.take() {
             Some(alive) => RunFolder::at(&plan.folder).map(|folder| (folder, alive)),
@@ -113,22 +192,32 @@ impl StartedShell {
                     masking,
                     pipes,
                     input,
-                    terminal: ends.zip(plan.terminal),
+                    terminal: terminal.zip(plan.terminal),
                     enclosed,
+                    stem,
                 })
             }
-            Err(error) => {
-                end(pid);
-                Err(error.to_string())
-            }
+            Err(error) => Err(say(error)),
         }
     }
+}
+
+/// The same pipes once more.
+fn both_again([stdout, stderr]: &[Option<OwnedFd>; 2]) -> io::Result<[Option<OwnedFd>; 2]> {
+    let again = |pipe: &Option<OwnedFd>| pipe.as_ref().map(OwnedFd::try_clone).transpose();
+    Ok([again(stdout)?, again(stderr)?])
 }
 
 /// Ends a shell that has run nothing, and reaps it.
 pub(super) fn end(pid: i32) {
     kill(pid);
     let _ = wait_for(pid);
+}
+
+/// Ends what is left of a stem that is gone, and reaps it. A branch that nobody has heard of yet would speak up later, and be
+/// taken for one of the next stem. Nobody else is a child of a keeper between two runs.
+pub(super) fn end_orphans() {
+    stop::children().into_iter().for_each(end);
 }
 
 /// Kills a shell that has nothing more to do.
@@ -139,16 +228,24 @@ pub(super) fn kill(pid: i32) {
     }
 }
 
-/// The shell, what it prints, what it reads, and its terminal.
-type Started = (ShellProcess, [Option<OwnedFd>; 2], Option<File>, Option<TerminalEnds>);
+/// A shell, what it prints, what it reads, and its terminal.
+struct Started {
+    shell: ShellProcess,
+    pipes: [Option<OwnedFd>; 2],
+    input: Option<File>,
+    terminal: Option<TerminalEnds>,
+    /// The other ends of the pipes, of a stem.
+    write_ends: Vec<OwnedFd>,
+}
 
 fn start(plan: &ShellPlan, given: &mut GivenFiles) -> io::Result<Started> {
     if let Some(size) = plan.terminal {
         let ends = TerminalEnds::open(size)?;
         given.more = Some(ends.theirs.try_clone()?);
-        let pid = start_shell(plan, given, &ends.theirs, &ends.theirs)?;
+        let shell = start_shell(plan, given, &ends.theirs, &ends.theirs)?;
         let (output, input) = (ends.ours.try_clone()?, ends.ours.try_clone()?);
-        return Ok((pid, [Some(output), None], Some(input.into()), Some(ends)));
+        let (pipes, input, terminal) = ([Some(output), None], Some(input.into()), Some(ends));
+        return Ok(Started { shell, pipes, input, terminal, write_ends: Vec::new() });
     }
 
     let (stdout, stdout_end) = output_pipe()?;
@@ -164,9 +261,11 @@ fn start(plan: &ShellPlan, given: &mut GivenFiles) -> io::Result<Started> {
         input = Some(File::from(OwnedFd::from(write)));
     }
 
-    // The ends that the shell has are closed here when this returns: otherwise its pipes would never read as closed.
-    let pid = start_shell(plan, given, &stdout_end, &stderr_end)?;
-    Ok((pid, [Some(stdout), stderr], input, None))
+    // The ends that the shell has are closed here when this returns: otherwise its pipes would never read as closed. Those of
+    // a stem are never closed before it is gone.
+    let shell = start_shell(plan, given, &stdout_end, &stderr_end)?;
+    let write_ends = if plan.stem { vec![stdout_end, stderr_end] } else { Vec::new() };
+    Ok(Started { shell, pipes: [Some(stdout), stderr], input, terminal: None, write_ends })
 }
 
 fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {

@@ -14,7 +14,10 @@ use super::shared_files::SharedFiles;
 use crate::bytes::ByteString;
 use crate::limits::STATE_BYTES;
 use crate::protocol::HandedBack;
-use crate::state::bash::dump::{FirstWords, NOTHING_CAME};
+use crate::state::bash::dump::{BRANCH_ENDED, BRANCH_WAITS, FirstWords, NOTHING_CAME};
+
+/// What ends a part of the state.
+const PART_END: &[u8] = b"\0end\0";
 
 /// The time between two reads of the rest.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -26,9 +29,64 @@ pub(super) struct StateInbox {
     next_read: Option<Instant>,
     /// The ending was decided by the first words, and is reported before the rest has come.
     answered_first: bool,
+    /// Whether a branch of a stem reports, and what: its first words, a part of the state where it may have changed that, and
+    /// then the stem speaks.
+    of_branch: Option<Tells>,
+    /// What the stem has said since.
+    stem: Option<StemNews>,
+}
+
+/// What a branch reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tells {
+    /// How its command ended.
+    Ending,
+    /// That, and what the command may have changed.
+    Part,
+}
+
+/// What a stem says of its branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StemNews {
+    /// This one waits now; the one before is gone.
+    Waits(i32),
+    /// The last one was ended by something else than its command: the status that the stem got.
+    Ended(i32),
+}
+
+impl StemNews {
+    /// Reads what a stem has said, `None` where that has not all come.
+    pub(super) fn read(text: &[u8]) -> Option<Self> {
+        let after = |head: &[u8]| memchr::memmem::find(text, head).map(|place| &text[place + head.len()..]);
+        let number = |text: &[u8]| -> Option<i32> {
+            // It is whole once something ends it.
+            let end = memchr::memchr(0, text)?;
+            std::str::from_utf8(&text[..end]).ok()?.parse().ok()
+        };
+        match (after(BRANCH_ENDED), after(BRANCH_WAITS)) {
+            (Some(text), _) => Some(Self::Ended(number(text)?)),
+            (None, Some(text)) => Some(Self::Waits(number(text)?)),
+            (None, None) => None,
+        }
+    }
 }
 
 impl StateInbox {
+    /// For a run in a branch.
+    pub(super) fn of_branch(tells: Tells) -> Self {
+        Self { of_branch: Some(tells), ..Self::default() }
+    }
+
+    /// Where the report of a branch ends, once all of it is there.
+    fn end_of_report(&self) -> Option<usize> {
+        let (_, rest) = FirstWords::read(&self.bytes)?;
+        let begin = self.bytes.len() - rest.len();
+        match self.of_branch? {
+            Tells::Ending => Some(begin),
+            Tells::Part => Some(begin + memchr::memmem::find(rest, PART_END)? + PART_END.len()),
+        }
+    }
+
     /// Takes what has come. What is beyond the largest state that is carried is read too, and dropped: left in the pipe
     /// it would hold up the shell for ever.
     pub(super) fn receive(&mut self, shared: &SharedFiles) {
@@ -40,14 +98,28 @@ impl StateInbox {
         if self.first.is_none() {
             self.first = FirstWords::read(&self.bytes).map(|(first, _)| first);
         }
-        if self.first.is_some() {
+        if self.of_branch.is_some() {
+            // A branch that was killed may have said nothing, or half of it.
+            let rest = &self.bytes[self.end_of_report().unwrap_or(0)..];
+            self.stem = self.stem.or_else(|| StemNews::read(rest));
+        } else if self.first.is_some() {
             self.next_read = Some(Instant::now() + PAUSE);
         }
     }
 
+    /// What the stem has said of the branch that ran the command.
+    pub(super) fn stem_news(&self) -> Option<StemNews> {
+        self.stem
+    }
+
+    /// The exit status that the shell has reported, however its command came to it.
+    pub(super) fn status(&self) -> Option<i32> {
+        self.first.as_ref().and_then(FirstWords::status)
+    }
+
     /// Whether the first words are still to come, so that every piece matters.
     pub(super) fn is_awaited(&self) -> bool {
-        self.first.is_none()
+        if self.of_branch.is_some() { self.stem.is_none() } else { self.first.is_none() }
     }
 
     pub(super) fn next_read(&self) -> Option<Instant> {
@@ -63,7 +135,8 @@ impl StateInbox {
 
     /// The exit status, where the shell has reported that its command ran through.
     pub(super) fn ran_through(&self) -> Option<i32> {
-        self.first.as_ref().filter(|first| first.ran_through).and_then(FirstWords::status)
+        let is_whole = self.of_branch.is_none() || self.end_of_report().is_some();
+        self.first.as_ref().filter(|first| first.ran_through && is_whole).and_then(FirstWords::status)
     }
 
     /// Whether the shell reports that it waited for a command in vain.
@@ -86,6 +159,9 @@ impl StateInbox {
 
     /// What is reported with the ending.
     pub(super) fn hand_back(&mut self, changes_nothing: bool, shared: &SharedFiles) -> HandedBack {
+        if let Some(tells) = self.of_branch {
+            return self.hand_back_of_branch(tells);
+        }
         match self.first.as_ref().filter(|_| self.answered_first) {
             Some(first) if changes_nothing => {
                 let statuses = first.statuses.clone();
@@ -97,6 +173,15 @@ impl StateInbox {
                 directory: first.cwd.as_os_str().as_bytes().into(),
             },
             None => self.take(shared).map_or(HandedBack::Nothing, HandedBack::State),
+        }
+    }
+
+    fn hand_back_of_branch(&self, tells: Tells) -> HandedBack {
+        match (&self.first, tells, self.end_of_report()) {
+            (Some(first), Tells::Ending, _) => HandedBack::Unchanged { statuses: first.statuses.clone() },
+            // Without the byte that ends it.
+            (_, Tells::Part, Some(end)) => HandedBack::State(self.bytes[..end - 1].into()),
+            _ => HandedBack::Nothing,
         }
     }
 

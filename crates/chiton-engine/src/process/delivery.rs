@@ -8,10 +8,11 @@
 use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
 use crate::protocol::{Forms, HELD_GO_FD, HELD_STATE_FD, SharedPaths};
-use crate::state::ShellState;
-use crate::state::bash::dump::NOTHING_CAME;
-use crate::state::bash::load::{ExitTrap, LOADER_FD, SCRIPT_FD};
-use chiton_shell::effect;
+use crate::state::bash::dump::{NOTHING_CAME, PART, is_own};
+use crate::state::bash::load::{ERROR_FD, ExitTrap, LOADER_FD, OUTPUT_FD, SCRIPT_FD};
+use crate::state::{ShellState, Value};
+use chiton_shell::effect::{self, Footprint};
+use chiton_shell::quote::append_quoted;
 use chiton_shell::tree::Script;
 
 use super::shell::{Shell, ShellKind};
@@ -40,6 +41,8 @@ pub(crate) struct Expected {
     pub(crate) pipes: bool,
     /// It leaves its shell as it was.
     pub(crate) changes_nothing: bool,
+    /// It cannot tell a copy of a shell from the shell.
+    pub(crate) in_branch: bool,
 }
 
 /// How a command is given to a shell that is started for it.
@@ -75,7 +78,7 @@ pub(crate) enum HandBack {
 impl Delivery {
     /// For a text that its shell rejects.
     pub(crate) fn only_read() -> Self {
-        let expected = Expected { pipes: false, changes_nothing: true };
+        let expected = Expected { pipes: false, changes_nothing: true, in_branch: false };
         Self::Cold { form: DeliveryForm::OnlyRead, hand_back: HandBack::Never, expected }
     }
 
@@ -152,9 +155,11 @@ pub(crate) fn choose<'a>(
 
     // A line after it would be part of it where it ends with a backslash.
     let can_be_followed = !command.ends_with(b"\\");
+    let footprint = plain.and_then(|script| footprint(script, state));
     let expected = Expected {
         pipes: has("|") && !has("DEBUG") && can_be_followed,
-        changes_nothing: plain.is_some_and(|script| effect::changes_nothing(script, &|name| state.defines(name))),
+        changes_nothing: footprint.as_ref().is_some_and(Footprint::is_empty),
+        in_branch: footprint.is_some() && !TELLS_COPIES_APART.into_iter().any(has),
     };
 
     // An empty command is how a waiting shell learns that nobody wants it any more.
@@ -165,6 +170,63 @@ pub(crate) fn choose<'a>(
         Delivery::Cold { form, hand_back, expected }
     }
 }
+
+/// What a command may change in a shell of this state; `None` where that may be anything, or is not told by the names alone.
+pub(crate) fn footprint(script: &Script, state: &ShellState) -> Option<Footprint> {
+    let found = effect::footprint(script, &|name| state.defines(name))?;
+    // To set a reference sets another variable, and to set an integer evaluates the value.
+    let is_plain = |name: &String| {
+        !is_own(name) && state.variables.get(name).is_none_or(|variable| !variable.attributes.contains(['n', 'i', 'r']))
+    };
+    let has_attributes = |name: &String| {
+        let function = state.functions.get(&ByteString::from(name.as_str()));
+        function.is_some_and(|function| !function.attributes.is_empty())
+    };
+    let is_told = found.variables.iter().all(is_plain) && !found.functions.iter().any(has_attributes);
+    is_told.then_some(found)
+}
+
+/// What has a branch report how a command ended, and hand back what it may have changed; `state::bash::dump` reads it. All of
+/// it is printed at once as a rule: the keeper wakes up for each piece.
+pub(crate) fn hand_back_part(footprint: &Footprint, state: &ShellState) -> String {
+    let is_array = |name: &&String| {
+        let value = state.variables.get(*name).map(|variable| &variable.value);
+        footprint.arrays.contains(*name) || matches!(value, Some(Value::Indexed(_) | Value::Associative(_)))
+    };
+    let all: Vec<&String> = footprint.variables.iter().collect();
+    let (arrays, scalars): (Vec<&String>, Vec<&String>) = footprint.variables.iter().partition(is_array);
+    let functions: Vec<&String> = footprint.functions.iter().collect();
+    // Before bash 4.4 a value could not be asked for its attributes.
+    let (now, before) = (print_part(&scalars, &arrays, &functions), print_part(&[], &all, &functions));
+    format!("if ((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>=404));then {now};else {before};fi")
+}
+
+fn print_part(scalars: &[&String], declared: &[&String], functions: &[&String]) -> String {
+    let names = |names: &[&String]| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ");
+    let (plain, arrays, defined) = (names(scalars), names(declared), names(functions));
+    let mut script = format!("builtin printf '%s\\0' {WORDS} {PART} '{plain}' '{arrays}' '{defined}'");
+    for name in scalars {
+        script.push_str(&format!(" \"${{{name}@a}}\" \"${{{name}+1}}\" \"${{{name}-}}\""));
+    }
+    if declared.is_empty() && functions.is_empty() {
+        script.push_str(" end");
+        return script;
+    }
+    for name in declared {
+        script.push_str(&format!(";builtin declare -p {name};builtin printf '\\0'"));
+    }
+    for name in functions {
+        script.push_str(&format!(";builtin declare -f -- {name};builtin printf '\\0'"));
+    }
+    script.push_str(";builtin printf 'end\\0'");
+    script
+}
+
+/// The first words of a branch, as arguments: how its command ended, and where.
+const WORDS: &str = r#""chiton 2" "$__chiton_r" "${#__chiton_p[@]}" "${__chiton_p[@]}" "${DIRSTACK[0]-$PWD}""#;
+
+/// By these a command could tell a copy of a shell from the shell: process ids, jobs, what the shell itself has done.
+const TELLS_COPIES_APART: [&str; 9] = ["$$", "${$", "$!", "BASH", "jobs", "times", "caller", "compgen", "__chiton"];
 
 /// Whether a bare `trap`, which lists them, stands anywhere in the text.
 fn lists_traps(command: &[u8]) -> bool {
@@ -284,6 +346,89 @@ pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
 
     format!("{start}builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER}\"\"{end}")
 }
+
+/// The same for a stem, which has branches: copies of it, each of which waits for one command, runs it and reports its end.
+/// A branch costs a fork, not the start of a shell. What the stem is told decides what becomes of the branch that waits:
+///
+/// - [`RUN`]: it runs the command that follows, and ends. The stem has another branch then.
+/// - [`RUN_AND_TELL`]: the same, and what comes before the command is evaluated after it, to tell what it changed.
+/// - [`RUN_WHOLE`]: the stem itself runs the command, and ends: it is a shell like any other.
+/// - [`CHANGE`]: the stem evaluates what follows, and has another branch.
+///
+/// Each is a line, with the size of a command that a branch runs; for all others a line with the size follows
+/// ([`size_of`]). Where nothing comes, nobody wants the stem any more.
+pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
+    let (scratch, state) = (shared.scratch(), shared.state());
+    let pipes = shared.opening_pipes().unwrap_or_default();
+    let to_keeper = if pipes.is_empty() { format!(">|{state}") } else { format!(">&{HELD_STATE_FD}") };
+    // By characters where each of them is a byte, which is quicker; else by bytes, whatever the locale takes for a character.
+    let read = format!(
+        "if [[ ${VARIABLE} == {BYTES}* ]];then LC_ALL=C builtin read -r -N \"${{{VARIABLE}#{BYTES}}}\" -u {SCRIPT_FD} {VARIABLE};\
+         else builtin read -r -N \"${VARIABLE}\" -u {SCRIPT_FD} {VARIABLE};fi;"
+    );
+    let take = format!("IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE};{read}");
+    let own_streams = format!("1>&{OUTPUT_FD} 2>&{ERROR_FD}");
+    let close = format!("{OUTPUT_FD}>&- {ERROR_FD}>&-");
+
+    let start = format!(
+        "IFS= read -r -d '' {VARIABLE} <&{LOADER_FD};builtin eval \"${VARIABLE}\";command exec {LOADER_FD}<&-;\
+         {{ builtin eval \"builtin : \\\"\\$0\\\";:\";builtin printf '%s\\0' \"${{DIRSTACK[0]-}}\"; }} \
+         >|{scratch};{pipes}IFS= builtin read -r -d '' {VARIABLE} </dev/null;"
+    );
+    let tell = format!(
+        r#"{{ if [[ $__chiton_d ]];then builtin eval "$__chiton_d";else builtin printf "%s\0" {WORDS};fi; }} 2>&- {to_keeper};"#
+    );
+    let mut early = Vec::new();
+    append_quoted(&mut early, format!(r#"__chiton_p=("$?" "${{PIPESTATUS[@]}}");{tell}builtin exit 0"#).as_bytes());
+    let early = String::from_utf8_lossy(&early).into_owned();
+    // What it will need of bash is used once before it waits, so that it has pages of its own for that.
+    let branch = format!(
+        "command exec {own_streams} {close};__chiton_d= __chiton_r=0;builtin trap -- {early} EXIT;\
+         builtin eval \"builtin : \\\"\\$0\\\";builtin :\"{REMEMBER};IFS= builtin read -r -u 0 {VARIABLE};[[ ${VARIABLE} == {RUN}* ]];\
+         builtin read -r -N 1 -u 0 {VARIABLE};command exec {SPARE_FD}<&0 {SPARE_FD}<&-;SECONDS=0 BASH_SUBSHELL=0;\
+         {{ if [[ $__chiton_d ]];then builtin :;else builtin printf \"%s\\0\" 'chiton 4' \"$BASHPID\";fi; }} 2>&- {to_keeper};\
+         IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE};\
+         [[ ${VARIABLE} == {RUN_AND_TELL} ]]&&{{ {take}__chiton_d=${VARIABLE};IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE}; }};\
+         [[ ${VARIABLE} == {RUN}* ]]||{{ builtin trap - EXIT;builtin exit \"${{{VARIABLE}:-{UNWANTED}}}\"; }};\
+         {VARIABLE}=${{{VARIABLE}#{RUN}}};{read}command exec {SCRIPT_FD}<&-;SECONDS=0 BASH_SUBSHELL=0;\
+         builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER};__chiton_r=1;{tell}builtin trap - EXIT;builtin exit 0"
+    );
+    let branches = format!(
+        "while builtin :;do ( {branch} );case $? in 0) ;;{RUN_WHOLE}) {take}builtin break;;\
+         {CHANGE}) {take}builtin eval \"${VARIABLE}\";;\
+         {UNWANTED}) builtin printf %s '{NOTHING_CAME}' {to_keeper};builtin kill -KILL $$;;\
+         *) builtin printf 'chiton 3\\0%s\\0' \"$?\" {to_keeper};builtin kill -KILL $$;;esac;done;"
+    );
+    let end = report_end(shared);
+
+    format!(
+        "{start}{branches}SECONDS=0;command exec {own_streams} {SCRIPT_FD}<&- {close};\
+         builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER}\"\"{end}"
+    )
+}
+
+/// How a stem is told how much of a text to read. A locale that the state names need not exist on this machine, so only bash
+/// knows what it takes for a character.
+pub(crate) fn size_of(text: &[u8]) -> String {
+    if text.is_ascii() { text.len().to_string() } else { format!("{BYTES}{}", text.len()) }
+}
+
+/// Stands before a size in bytes.
+const BYTES: &str = "b";
+
+/// A descriptor that nobody has.
+const SPARE_FD: i32 = ERROR_FD + 1;
+
+/// What a stem is told, see [`stem_bootstrap`].
+pub(crate) const RUN: &str = "F";
+/// See [`RUN`].
+pub(crate) const RUN_AND_TELL: &str = "G";
+/// See [`RUN`].
+pub(crate) const RUN_WHOLE: u8 = 4;
+/// See [`RUN`].
+pub(crate) const CHANGE: u8 = 5;
+/// The status of a branch to which nothing came.
+const UNWANTED: u8 = 3;
 
 /// Reports the status of the command and where the shell is, then waits for the keeper. A function of the command's may
 /// be called `builtin`; in POSIX mode, for one moment, `unset` cannot be shadowed.

@@ -112,7 +112,14 @@ fn reap_when_it_ends(mut child: Child) {
     tokio::spawn(async move {
         if let (Some(pid), Some(handle)) = (pid, handle) {
             let mut end = std::pin::pin!(ended(handle));
-            if tokio::time::timeout(TAKES_OVER, &mut end).await.is_err() {
+            let mut has_ended = false;
+            for patience in [USUALLY_TAKES_OVER, TAKES_OVER] {
+                has_ended = tokio::time::timeout(patience, &mut end).await.is_ok();
+                if has_ended || has_taken_over(pid) {
+                    break;
+                }
+            }
+            if !has_ended {
                 if !has_taken_over(pid) {
                     let _ = child.kill();
                 }
@@ -125,6 +132,8 @@ fn reap_when_it_ends(mut child: Child) {
 
 /// How long a keeper may take until it has taken over. It is the first thing it does.
 const TAKES_OVER: Duration = Duration::from_secs(10);
+/// After so long it has, as a rule. So nobody has to wake up later, when everything sleeps.
+const USUALLY_TAKES_OVER: Duration = Duration::from_secs(1);
 
 /// A keeper leads a session of its own from its first moment.
 fn has_taken_over(pid: Pid) -> bool {

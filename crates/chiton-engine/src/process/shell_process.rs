@@ -13,7 +13,7 @@ use crate::bytes::ByteString;
 use crate::enclosure::filter::{self, FilterOptions};
 use crate::enclosure::limits::of_each_process;
 use crate::protocol::{EnclosedPlan, Forms, GivenFiles, NamespaceKind, ShellPlan};
-use crate::state::bash::load::{LOADER_FD, SCRIPT_FD};
+use crate::state::bash::load::{ERROR_FD, LOADER_FD, OUTPUT_FD, SCRIPT_FD};
 use crate::sys::enclosed::{self, Enclosing, NotStarted};
 use crate::sys::process::{Leads, ProcessPlan, WaitStatus, start_process, wait_for};
 use crate::sys::seccomp::Filter;
@@ -49,20 +49,27 @@ pub(crate) fn start_shell(
     if startup_file {
         environment.push(CString::new(format!("BASH_ENV=/dev/fd/{LOADER_FD}"))?);
     }
-    let descriptors = [
+    // What a stem says itself, of a branch that was killed for one, is for nobody.
+    let (own_output, close_from) =
+        if plan.stem { (input.as_fd(), ERROR_FD + 1) } else { (stdout.as_fd(), SCRIPT_FD + 1) };
+    let own_errors = if plan.stem { input.as_fd() } else { stderr.as_fd() };
+    let mut descriptors = vec![
         (input.as_fd(), 0),
-        (stdout.as_fd(), 1),
-        (stderr.as_fd(), 2),
+        (own_output, 1),
+        (own_errors, 2),
         (loader.as_fd(), LOADER_FD),
         (script.as_fd(), SCRIPT_FD),
     ];
+    if plan.stem {
+        descriptors.extend([(stdout.as_fd(), OUTPUT_FD), (stderr.as_fd(), ERROR_FD)]);
+    }
     let process = ProcessPlan {
         program: &c_string(&plan.program)?,
         arguments: &c_strings(arguments)?,
         environment: &environment,
         directory: directory.as_fd(),
         descriptors: &descriptors,
-        close_from: SCRIPT_FD + 1,
+        close_from,
         leads: if plan.terminal.is_some() { Leads::ForegroundGroup } else { Leads::OwnSession },
     };
     match &plan.enclosed {

@@ -91,6 +91,11 @@ impl FrameBuffer {
         self.start += LENGTH_BYTES + length;
         Ok(Some(message))
     }
+
+    /// What has come after the messages that were given out.
+    pub(crate) fn into_rest(mut self) -> Vec<u8> {
+        self.bytes.split_off(self.start)
+    }
 }
 
 #[cfg(test)]

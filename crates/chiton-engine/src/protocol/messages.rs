@@ -24,12 +24,14 @@ use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 15;
+pub(crate) const VERSION: u8 = 16;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;
 /// The byte before the plan of a run for the shell that waits. Never equal to [`ORDER`], whatever the version.
 pub(crate) const BEGIN: u8 = 0x80 | VERSION;
+/// The byte before an [`Again`].
+pub(crate) const AGAIN: u8 = 0x40 | VERSION;
 
 /// The first argument that makes this executable a keeper. What follows it is not for the keeper: see `ancestry`.
 pub(crate) const KEEPER_ARGUMENT: &str = "chiton-keeper";
@@ -64,6 +66,20 @@ pub(crate) enum Order {
     Prepare(Box<ShellPlan>, u64),
 }
 
+/// The stem that a keeper has is to have a branch wait for the next command. Answered as [`Order::Prepare`].
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Again {
+    /// The folder of that command's run, to be made.
+    #[serde(with = "path_as_bytes")]
+    pub(crate) folder: PathBuf,
+    /// The number by which reports name the branch.
+    pub(crate) number: u64,
+    /// The directory that it has to be in.
+    pub(crate) directory_id: DirectoryId,
+    /// Whether the stem is given changes of its state first, so that another branch comes.
+    pub(crate) changes: bool,
+}
+
 /// A shell to start.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ShellPlan {
@@ -77,6 +93,8 @@ pub(crate) struct ShellPlan {
     pub(crate) directory_id: DirectoryId,
     pub(crate) input: Input,
     pub(crate) streams: Streams,
+    /// Whether it is a stem: it runs nothing itself as a rule, its branches do.
+    pub(crate) stem: bool,
     /// A terminal of this size in place of all three streams.
     pub(crate) terminal: Option<TerminalSize>,
     /// The folder of what it shares with its keeper, where it cannot look into that; see [`super::SharedPaths`].
@@ -173,6 +191,8 @@ pub(crate) struct RunPlan {
     pub(crate) answer_first: bool,
     /// Whether the command is known to leave its shell as it was, so that the shell has nothing to hand back.
     pub(crate) changes_nothing: bool,
+    /// Whether a branch of the stem runs it, rather than the stem.
+    pub(crate) in_branch: bool,
     /// Output of up to so many bytes is whole in the reply of the call that waits for it.
     pub(crate) shown_whole: u64,
 }
@@ -305,7 +325,7 @@ pub(crate) enum Report {
     },
     /// The state that [`HandedBack::Follows`] promised.
     State(Option<ByteString>),
-    /// A shell waits for its command.
+    /// A shell waits for its command, or a branch of it does.
     Ready {
         number: u64,
         pid: i32,
@@ -314,8 +334,10 @@ pub(crate) enum Report {
     NotReady {
         number: u64,
     },
-    /// Nothing is left of the last run; the next order can come.
-    Free,
+    /// Nothing is left of the last run; the next order can come. Whether the stem is left, and can branch again.
+    Free {
+        stem: bool,
+    },
 }
 
 /// What the shell reported of its state as it ended, as it came.

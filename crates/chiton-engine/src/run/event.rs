@@ -1,5 +1,7 @@
 //! What happens while a command runs, sent to whoever listens.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 /// Which of the two streams bytes came from. With one pipe for both, everything is `Stdout`.
@@ -48,6 +50,11 @@ pub enum RunEvent<'a> {
         amount: PassedAmount,
         /// The last bytes of it, three at most: enough to see whether it ends within a character.
         end: &'a [u8],
+        /// The folder of the run, where a [`SpoolReader`](crate::capture::spool::SpoolReader) finds it. Of a great
+        /// deal of output, what is old may be gone by then.
+        folder: &'a Path,
+        /// Where it begins in its stream.
+        from: u64,
     },
 }
 

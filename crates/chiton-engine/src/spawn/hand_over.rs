@@ -22,6 +22,7 @@ use crate::secrets::ResolvedCommand;
 use crate::session::StartingPoint;
 use crate::state::bash::load::{self, LoadOptions};
 use crate::state::posix;
+use crate::warm::spare::Begun;
 
 /// Hands the command over.
 pub(super) fn hand_over(
@@ -33,10 +34,14 @@ pub(super) fn hand_over(
     settings: &LaunchSettings<'_>,
 ) -> Result<Launched, StartError> {
     let program = settings.keeper.to_owned();
-    let plan = run_plan(command, delivery, start, run, settings);
+    let mut plan = run_plan(command, delivery, start, run, settings);
+    plan.in_branch &= matches!(&runner, Runner::Spare(spare) if spare.branches());
     let handed_over = match runner {
         // Its keeper looks after the folder from now on, also where nothing is run in it.
-        Runner::Spare(spare) => spare.begin(command.script(), &plan).inspect(|_| run.keep()),
+        Runner::Spare(spare) => {
+            let tell = tell(command, start).filter(|_| plan.in_branch && !plan.changes_nothing);
+            spare.begin(command.script(), tell.as_deref(), &plan).inspect(|_| run.keep())
+        }
         Runner::Keeper(mut keeper, lock) => {
             let ordered = order_run((&keeper, &lock), command, delivery, start, plan, settings);
             // One that was gone before it was given anything may have said why. Nobody else's words are taken here: a
@@ -46,14 +51,21 @@ pub(super) fn hand_over(
             {
                 return Err(StartError::Shell(reason));
             }
-            ordered.map(|()| (keeper, None))
+            ordered.map(|()| Begun { keeper, pid: None, held: None })
         }
     };
     match handed_over {
-        Ok((keeper, pid)) => Ok(Launched { keeper, program, pid }),
+        Ok(Begun { keeper, pid, held }) => Ok(Launched { keeper, program, pid, held }),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(program)),
         Err(error) => Err(StartError::HandOver(error)),
     }
+}
+
+/// What a branch evaluates after the command, to tell what that changed.
+fn tell(command: &ResolvedCommand, start: &StartingPoint) -> Option<String> {
+    let script = command.parsed().as_ref().ok()?;
+    let footprint = delivery::footprint(script, &start.state)?;
+    Some(delivery::hand_back_part(&footprint, &start.state))
 }
 
 fn order_run(
@@ -98,6 +110,7 @@ fn order_run(
             CommandInput::Open => Input::Open,
         },
         streams: request.streams,
+        stem: false,
         terminal: request.terminal,
         shared: shared_folder.map(|folder| folder.as_os_str().as_encoded_bytes().into()),
         enclosed: enclosure.map(|enclosure| Box::new(enclosure.plan())),
@@ -137,6 +150,10 @@ fn run_plan(
         // A value that the command knows may be in what it leaves, and its own answer has to say so.
         answer_first: request.answer == AnswerMode::BeforeState && !command.holds_values(),
         changes_nothing: delivery.expected().changes_nothing,
+        // A task may go on for days, and a stem would wait as long; and what a branch uses is not known.
+        in_branch: delivery.expected().in_branch
+            && request.answer == AnswerMode::BeforeState
+            && settings.attendance == Attendance::Foreground,
         shown_whole: request.shown_whole.unwrap_or_else(|| request.view.unwrap_or(settings.limits.view).whole()),
         request: run.request.clone(),
         background: settings.attendance == Attendance::Background,

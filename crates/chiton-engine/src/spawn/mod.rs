@@ -36,7 +36,7 @@ use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
 use crate::state::bash;
 use crate::warm::pool::CallProfile;
-use crate::warm::spare::{Requirements, Spare};
+use crate::warm::spare::{HeldShell, Requirements, Spare};
 
 pub(crate) use open_run::{OpenRun, SpoolQuota};
 
@@ -47,6 +47,8 @@ pub(crate) struct Launched {
     pub(crate) program: PathBuf,
     /// The shell, where it was there before.
     pub(crate) pid: Option<i32>,
+    /// The stem, where a branch of it runs the command.
+    pub(crate) held: Option<HeldShell>,
 }
 
 /// Whether a call waits for the end of its run.
@@ -88,6 +90,8 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) choice: ShellChoice,
     /// The run that was to be this one, and came to nothing.
     pub(crate) failed: Option<&'a RunFolder>,
+    /// A keeper that no session has, if one is ready.
+    pub(crate) ready_keeper: &'a (dyn Fn() -> Option<Keeper> + Sync),
     /// Told what is about to be started, before it is. Where that fails, it is not started.
     pub(crate) announce: &'a (dyn Fn(&ResolvedCommand, &RequestRecord) -> Result<(), StartError> + Sync),
     /// Where the keeper writes down the end of a task.
@@ -160,7 +164,12 @@ async fn take_spare(
         enclosure: settings.enclosure.cloned(),
     };
     loop {
-        let Some(mut spare) = pool.take(&requirements) else { return Ok(None) };
+        let Some(mut spare) = pool.take(&requirements) else {
+            if pool.returned().await {
+                continue;
+            }
+            return Ok(None);
+        };
         let fits = spare.has_room(command.script().len());
         if spare.ready().await.is_none() || !fits {
             continue;
@@ -218,7 +227,7 @@ fn new_runner(run_id: Option<&RunId>, settings: &LaunchSettings<'_>) -> Result<(
         _ => StartError::StateDirectory { path: runs.to_owned(), error }.into(),
     })?;
     let free = match settings.choice {
-        ShellChoice::WaitingOrNew => settings.session.pool().take_keeper(),
+        ShellChoice::WaitingOrNew => settings.session.pool().take_keeper().or_else(settings.ready_keeper),
         ShellChoice::New => None,
     };
     match free.map_or_else(|| start_keeper(settings.keeper, settings.floor), Ok) {

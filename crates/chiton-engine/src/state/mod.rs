@@ -16,3 +16,27 @@ pub mod shell_state;
 
 pub use moving::{FoundDirectory, LeftBehind};
 pub use shell_state::{Function, PER_COMMAND_OPTIONS, ShellState, StateHash, Value, Variable};
+
+/// How states get into shells and back, for who counts what that takes.
+#[doc(hidden)]
+pub mod counted {
+    use super::ShellState;
+    use super::bash::{dump, load};
+    use crate::protocol::SharedPaths;
+
+    /// The script that brings a new bash into a state.
+    pub fn loader(state: &ShellState) -> Vec<u8> {
+        let options = load::LoadOptions { shared: SharedPaths::of_keeper(1), exit_trap: load::ExitTrap::Alone };
+        load::loader(state, b"bash", &options)
+    }
+
+    /// The script that brings a bash from one state into another.
+    pub fn change(from: &ShellState, to: &ShellState) -> Option<Vec<u8>> {
+        load::change(from, to, false)
+    }
+
+    /// The state that a bash has printed, which started from `start`.
+    pub fn read(text: &[u8], start: &ShellState) -> Option<ShellState> {
+        dump::read(text, start).map(|read| read.state)
+    }
+}

@@ -31,7 +31,7 @@ pub(crate) fn alive(wanted: impl Fn(i32) -> bool, mask: impl Fn(Vec<u8>) -> Vec<
 /// Sends `signal` to every living descendant for which `wanted` holds; gives how many it reached.
 pub(crate) fn signal_all(signal: Signal, wanted: impl Fn(i32) -> bool) -> usize {
     let family = list();
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let own = own_id();
     let mut reached = 0;
     for pid in family.iter().copied().filter(|pid| wanted(*pid)) {
         let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
@@ -73,7 +73,7 @@ pub(crate) fn kill_group(group: i32) {
 /// parent ending at once, every generation becomes our direct child; it is caught by being faster than its forks. Nobody
 /// is reaped here, so the numbers of direct children are certainly theirs.
 pub(crate) fn kill_children() {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let own = own_id();
     let Ok(text) = fs::read_to_string(format!("/proc/{own}/task/{own}/children")) else { return };
     let children = text.split_ascii_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?));
     for child in children {
@@ -84,17 +84,22 @@ pub(crate) fn kill_children() {
 /// Answers whether nothing of a command is alive but its leader. The lists it reads are opened at the start of the run,
 /// since a command is answered only after this was asked.
 pub(crate) struct LeaderAlone {
-    leader: i32,
+    /// Our only child then: the leader, or the stem that it branched from.
+    child: String,
     lists: Option<[File; 2]>,
 }
 
 impl LeaderAlone {
+    /// For a leader that is our child.
     pub(crate) fn of(leader: i32) -> Self {
-        let own = rustix::process::getpid().as_raw_nonzero().get();
+        Self::branched(leader, leader)
+    }
+
+    /// For a leader that branched from our child. What it leaves comes to us, not to the stem.
+    pub(crate) fn branched(leader: i32, stem: i32) -> Self {
         // A shell has one thread, and so have we.
-        let open = |parent: i32| File::open(format!("/proc/{parent}/task/{parent}/children")).ok();
-        let lists = open(leader).zip(open(own)).map(|(theirs, ours)| [theirs, ours]);
-        Self { leader, lists }
+        let lists = list_of_children(leader).zip(list_of_children(own_id())).map(|(theirs, ours)| [theirs, ours]);
+        Self { child: stem.to_string(), lists }
     }
 
     /// Whether it has no child, and we have no other.
@@ -109,13 +114,43 @@ impl LeaderAlone {
             String::from_utf8(text[..count].to_vec()).ok()
         };
         read(theirs).is_some_and(|list| list.trim_ascii().is_empty())
-            && read(ours).is_some_and(|list| list.trim_ascii() == self.leader.to_string())
+            && read(ours).is_some_and(|list| list.trim_ascii() == self.child)
     }
+}
+
+/// Our children, with those that have ended and are not reaped.
+pub(crate) fn children() -> Vec<i32> {
+    children_of(own_id())
+}
+
+/// Whether `child` is the only child that we have.
+pub(crate) fn is_only_child(child: i32) -> bool {
+    children() == [child]
+}
+
+/// Whether `child` is a child of `parent` at this moment.
+pub(crate) fn is_child(child: i32, parent: i32) -> bool {
+    status(child).is_some_and(|(_, found)| found == parent)
+}
+
+/// Sends a signal to our own child, which is not reaped.
+pub(crate) fn signal_child(child: i32, number: i32) -> Option<()> {
+    let (child, signal) = (Pid::from_raw(child)?, Signal::from_named_raw(number)?);
+    rustix::process::kill_process(child, signal).ok()
+}
+
+/// The id of this process.
+pub(crate) fn own_id() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+fn list_of_children(parent: i32) -> Option<File> {
+    File::open(format!("/proc/{parent}/task/{parent}/children")).ok()
 }
 
 /// The process ids of all descendants, at this moment.
 pub(crate) fn list() -> HashSet<i32> {
-    list_of(rustix::process::getpid().as_raw_nonzero().get())
+    list_of(own_id())
 }
 
 /// The process ids of all descendants of `root`, at this moment.
@@ -123,7 +158,7 @@ pub(crate) fn list_of(root: i32) -> HashSet<i32> {
     let mut found = HashSet::new();
     let mut open = vec![root];
     while let Some(parent) = open.pop() {
-        for child in children(parent) {
+        for child in children_of(parent) {
             if found.insert(child) {
                 open.push(child);
             }
@@ -132,7 +167,7 @@ pub(crate) fn list_of(root: i32) -> HashSet<i32> {
     found
 }
 
-fn children(parent: i32) -> Vec<i32> {
+fn children_of(parent: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
     let mut found = Vec::new();
     for thread in threads.flatten() {

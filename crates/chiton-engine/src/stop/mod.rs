@@ -12,6 +12,7 @@ mod descendants;
 mod ladder;
 
 pub(crate) use descendants::{
-    LeaderAlone, alive, is_dead, kill_group, list as descendants, list_of as descendants_of, signal_run,
+    LeaderAlone, alive, children, is_child, is_dead, is_only_child, kill_group, list as descendants,
+    list_of as descendants_of, own_id, signal_child, signal_run,
 };
 pub(crate) use ladder::Ladder;

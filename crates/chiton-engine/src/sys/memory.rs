@@ -25,6 +25,25 @@ pub(crate) fn release_files() {
     }
 }
 
+/// Gives back what was freed. Only glibc has to be told.
+pub(crate) fn release_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it may be called at any time, by any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Has all threads use one heap. By default glibc gives each its own, and keeps what is freed there. Other libraries do this
+/// by themselves.
+pub(crate) fn use_one_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it may be called at any time; threads that have a heap keep it.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Start and length of a mapping of a file that cannot be written, from its line in `smaps`.
 fn file_mapping(line: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();

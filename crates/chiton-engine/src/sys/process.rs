@@ -7,6 +7,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
+use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 
@@ -23,6 +24,16 @@ pub(crate) struct ProcessPlan<'a> {
     /// The first number that is closed in the new process.
     pub(crate) close_from: RawFd,
     pub(crate) leads: Leads,
+}
+
+/// The processor time that a living process has used, all its threads together.
+pub(crate) fn processor_time(pid: i32) -> Option<Duration> {
+    let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    // SAFETY: both calls write to what they are given, which lives longer than they do; a process that is gone is an error.
+    let found = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    found.then(|| Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0)))
 }
 
 /// What a new process is the leader of.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::spare::{Requirements, Spare};
+use tokio::sync::watch;
+
+use super::spare::{FreeKeeper, Requirements, Spare};
 use crate::bytes::ByteString;
 use crate::limits::WarmLimits;
 use crate::lock::Lock;
@@ -39,7 +41,22 @@ pub(crate) struct Pool {
     /// Whether its session was closed and not used again since.
     is_closed: AtomicBool,
     used: Lock<Option<Instant>>,
+    /// Stems whose command is answered, and that will wait again in a moment.
+    returning: watch::Sender<usize>,
 }
+
+/// A stem whose command is answered, until it waits again or turns out to be gone.
+#[derive(Debug)]
+pub(crate) struct ReturningStem(Arc<Pool>);
+
+impl Drop for ReturningStem {
+    fn drop(&mut self) {
+        self.0.returning.send_modify(|count| *count -= 1);
+    }
+}
+
+/// How long a command waits for a stem that is to return. Another shell takes some milliseconds to start.
+const RETURNS_WITHIN: Duration = Duration::from_millis(20);
 
 /// One command of the session, while it runs.
 #[derive(Debug)]
@@ -86,6 +103,19 @@ impl Pool {
         }
     }
 
+    /// A stem has answered, and will wait again.
+    pub(crate) fn expect(self: &Arc<Self>) -> ReturningStem {
+        self.returning.send_modify(|count| *count += 1);
+        ReturningStem(Arc::clone(self))
+    }
+
+    /// Waits until one more stem has returned; whether there was one to wait for.
+    pub(crate) async fn returned(&self) -> bool {
+        let mut returning = self.returning.subscribe();
+        let before = *returning.borrow_and_update();
+        before > 0 && tokio::time::timeout(RETURNS_WITHIN, returning.wait_for(|count| *count < before)).await.is_ok()
+    }
+
     /// A keeper for a command that no shell waits for. Its own shell goes.
     pub(crate) fn take_keeper(&self) -> Option<Keeper> {
         let mut waiting = self.waiting();
@@ -104,7 +134,7 @@ impl Pool {
     }
 
     /// Those that wait for another command than `wanted`, as far as the session needs more that wait for this one.
-    pub(crate) fn take_stale(&self, wanted: &Requirements) -> Vec<Keeper> {
+    pub(crate) fn take_stale(&self, wanted: &Requirements) -> Vec<FreeKeeper> {
         let mut waiting = self.waiting();
         let mut missing =
             self.wanted().min(USUAL_SPARES).saturating_sub(waiting.iter().filter(|it| it.satisfies(wanted)).count());
@@ -113,7 +143,7 @@ impl Pool {
             let Some(place) = waiting.iter().rposition(|spare| !spare.satisfies(wanted)) else { break };
             let mut spare = waiting.remove(place);
             if spare.is_there() {
-                stale.push(spare.into_keeper());
+                stale.push(spare.into_free());
                 missing -= 1;
             }
         }
@@ -128,9 +158,10 @@ impl Pool {
             && waiting.iter().filter(|spare| spare.satisfies(wanted)).count() < self.wanted()
     }
 
-    /// Whether fewer wait for `wanted` than always should.
+    /// Whether fewer wait for `wanted` than always should, with those that will in a moment.
     pub(crate) fn is_short(&self, wanted: &Requirements) -> bool {
-        self.waiting().iter().filter(|spare| spare.satisfies(wanted)).count() < USUAL_SPARES
+        let waiting = self.waiting().iter().filter(|spare| spare.satisfies(wanted)).count();
+        waiting + *self.returning.borrow() < USUAL_SPARES
     }
 
     /// Whether hardly any wait, for whatever command.

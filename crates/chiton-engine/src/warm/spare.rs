@@ -16,7 +16,7 @@ use crate::process::delivery;
 use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
-use crate::protocol::{BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, encode};
+use crate::protocol::{AGAIN, Again, BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, encode};
 use crate::run::{DirectoryId, Streams};
 use crate::state::ShellState;
 use crate::state::bash::load::{self, ExitTrap, LoadOptions};
@@ -46,6 +46,20 @@ impl Requirements {
             && Arc::ptr_eq(&self.masks, &wanted.masks)
             && (Arc::ptr_eq(&self.state, &wanted.state) || self.state == wanted.state)
     }
+
+    /// What brings a stem that was made for these to where it is good for `wanted`; `None` where nothing does.
+    fn change_to(&self, wanted: &Self) -> Option<Vec<u8>> {
+        let is_same_shell = self.streams == wanted.streams
+            && self.called_as == wanted.called_as
+            && self.enclosure.as_ref().map(Arc::as_ptr) == wanted.enclosure.as_ref().map(Arc::as_ptr)
+            && Arc::ptr_eq(&self.masks, &wanted.masks);
+        if !is_same_shell || !load::can_branch(&wanted.state) {
+            return None;
+        }
+        let is_elsewhere = self.directory_id != wanted.directory_id;
+        let change = load::change(&self.state, &wanted.state, is_elsewhere)?;
+        (change.len() <= LONGEST_CHANGE).then_some(change)
+    }
 }
 
 /// A shell that waits, and its keeper. Where nobody uses it, closing the connection ends both.
@@ -53,29 +67,105 @@ impl Requirements {
 pub(crate) struct Spare {
     pub(super) keeper: Keeper,
     pub(crate) folder: RunFolder,
-    made_for: Requirements,
-    /// Where its command goes.
-    script: OwnedFd,
+    held: HeldShell,
     pub(super) since: Instant,
-    pub(super) pid: Option<i32>,
+    /// Once it is ready.
+    pid: Option<i32>,
+}
+
+/// What the engine holds of a shell that waits, and of a stem also after a branch of it has run a command.
+#[derive(Debug)]
+pub(crate) struct HeldShell {
+    made_for: Requirements,
+    /// Where commands go.
+    script: OwnedFd,
+    is_stem: bool,
+}
+
+/// A keeper that can take orders, with what is left of the shell that it had.
+#[derive(Debug)]
+pub(crate) struct FreeKeeper {
+    pub(crate) keeper: Keeper,
+    pub(crate) held: Option<HeldShell>,
+}
+
+impl From<Keeper> for FreeKeeper {
+    fn from(keeper: Keeper) -> Self {
+        Self { keeper, held: None }
+    }
+}
+
+/// What became of a command that was given to a shell that waited.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) keeper: Keeper,
+    /// The shell, which leads the group of what runs it.
+    pub(crate) pid: Option<i32>,
+    /// The stem, where a branch of it does.
+    pub(crate) held: Option<HeldShell>,
 }
 
 impl Spare {
-    /// Orders `keeper` to have one ready. It can be used at once: a keeper carries orders out one after the other.
-    pub(crate) fn prepare(mut keeper: Keeper, runs: &Path, shell: &Shell, made_for: Requirements) -> io::Result<Self> {
+    /// Orders a keeper to have one ready. It can be used at once: a keeper carries orders out one after the other.
+    pub(crate) fn prepare(
+        FreeKeeper { mut keeper, held }: FreeKeeper,
+        runs: &Path,
+        shell: &Shell,
+        made_for: Requirements,
+    ) -> io::Result<Self> {
         let folder = RunFolder::plan(runs)?;
         keeper.prepared += 1;
-        let script = Self::order(&keeper, &folder, shell, &made_for)?;
-        Ok(Self { keeper, folder, made_for, script, since: Instant::now(), pid: None })
+        let held = match held.and_then(|held| Self::order_again(&keeper, held, &folder, &made_for)) {
+            Some(held) => held,
+            None => Self::order(&keeper, &folder, shell, made_for)?,
+        };
+        Ok(Self { keeper, folder, held, since: Instant::now(), pid: None })
     }
 
-    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, made_for: &Requirements) -> io::Result<OwnedFd> {
+    /// Has a stem branch once more, after it was brought from the state that it is in to the one that is wanted. `None`
+    /// where only a new shell will do.
+    fn order_again(
+        keeper: &Keeper,
+        mut held: HeldShell,
+        folder: &RunFolder,
+        wanted: &Requirements,
+    ) -> Option<HeldShell> {
+        if !held.is_stem {
+            return None;
+        }
+        let change = held.made_for.change_to(wanted)?;
+        let again = Again {
+            folder: folder.path().to_owned(),
+            number: keeper.prepared,
+            directory_id: wanted.directory_id,
+            changes: !change.is_empty(),
+        };
+        let mut message = vec![AGAIN];
+        message.extend_from_slice(&encode(&again).ok()?);
+        send_whole(keeper, &message).ok()?;
+        if !change.is_empty() {
+            let told = told(&delivery::CHANGE.to_string(), &change);
+            let written = rustix::io::write(&held.script, &told);
+            if written.is_ok_and(|count| count < told.len()) {
+                return None;
+            }
+        }
+        held.made_for = wanted.clone();
+        Some(held)
+    }
+
+    fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, made_for: Requirements) -> io::Result<HeldShell> {
+        let is_stem = load::can_branch(&made_for.state);
         let called_as = made_for.called_as.as_deref().unwrap_or(shell.usual_name());
         let (shared, folder_shared) = keeper.shared(made_for.enclosure.as_deref());
         let options = LoadOptions { shared, exit_trap: ExitTrap::Alone };
         let loader = memory_file(&Zeroizing::new(load::loader(&made_for.state, called_as, &options)))?;
         let (theirs, script) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let boot = delivery::waiting_bootstrap(&options.shared);
+        let boot = if is_stem {
+            delivery::stem_bootstrap(&options.shared)
+        } else {
+            delivery::waiting_bootstrap(&options.shared)
+        };
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
             folder: folder.path().to_owned(),
@@ -90,6 +180,7 @@ impl Spare {
             directory_id: made_for.directory_id,
             input: Input::Nothing,
             streams: made_for.streams,
+            stem: is_stem,
             terminal: None,
             shared: folder_shared.map(|folder| folder.as_os_str().as_encoded_bytes().into()),
             enclosed: made_for.enclosure.as_ref().map(|enclosure| Box::new(enclosure.plan())),
@@ -98,18 +189,23 @@ impl Spare {
         let enclosing = made_for.enclosure.iter().flat_map(|enclosure| enclosure.files());
         let files: Vec<BorrowedFd<'_>> = [loader.as_fd(), theirs.as_fd()].into_iter().chain(enclosing).collect();
         give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
-        Ok(script)
+        Ok(HeldShell { made_for, script, is_stem })
     }
 
     /// Whether a command of this size can be given to it at once. A user with very many pipes gets small ones.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         bytes <= rustix::pipe::PIPE_BUF
-            || rustix::pipe::fcntl_getpipe_size(&self.script).is_ok_and(|size| bytes <= size)
+            || rustix::pipe::fcntl_getpipe_size(&self.held.script).is_ok_and(|size| bytes + HEAD_BYTES <= size)
     }
 
     /// Whether it can run a command that needs `wanted`.
     pub(crate) fn satisfies(&self, wanted: &Requirements) -> bool {
-        self.made_for.satisfies(wanted)
+        self.held.made_for.satisfies(wanted)
+    }
+
+    /// Whether a command that cannot tell a copy of a shell from the shell is run in one here.
+    pub(crate) fn branches(&self) -> bool {
+        self.held.is_stem
     }
 
     /// Whether it is still there, as far as its keeper has reported.
@@ -142,30 +238,72 @@ impl Spare {
     }
 
     /// Gives it its command: the plan to its keeper, which owns it from then on, and then the text to the shell, which
-    /// runs it when all of it has come. Gives its keeper and its process id.
-    pub(crate) fn begin(self, script: &[u8], plan: &RunPlan) -> io::Result<(Keeper, Option<i32>)> {
+    /// runs it when all of it has come.
+    /// `tell` is what a branch evaluates after it, where the command may have changed something.
+    pub(crate) fn begin(self, script: &[u8], tell: Option<&str>, plan: &RunPlan) -> io::Result<Begun> {
+        let Self { keeper, held, pid, .. } = self;
         let mut message = vec![BEGIN];
         message.extend_from_slice(&encode(plan)?);
-        let sent = rustix::net::send(&self.keeper.connection, &message, rustix::net::SendFlags::NOSIGNAL)?;
-        if sent != message.len() {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
+        send_whole(&keeper, &message)?;
+
+        let in_branch = held.is_stem && plan.in_branch;
+        let framed = held.is_stem.then(|| match tell.filter(|_| in_branch) {
+            Some(tell) => {
+                let after = told(delivery::RUN_AND_TELL, tell.as_bytes());
+                Zeroizing::new([&after[..], &run(script)].concat())
+            }
+            None if in_branch => run(script),
+            None => told(&delivery::RUN_WHOLE.to_string(), script),
+        });
+        let text = framed.as_ref().map_or(script, |framed| &framed[..]);
         // A shell that is gone is noticed by its keeper.
-        let written = rustix::io::write(&self.script, script);
-        if written.is_ok_and(|count| count < script.len()) {
+        let written = rustix::io::write(&held.script, text);
+        if written.is_ok_and(|count| count < text.len()) {
             // There was room a moment ago. But half a command is never run: its end is not sent, and its keeper ends
             // the shell.
-            std::mem::forget(self.script);
+            std::mem::forget(held.script);
             return Err(io::ErrorKind::WriteZero.into());
         }
-        drop(self.script);
-        Ok((self.keeper, self.pid))
+        Ok(Begun { keeper, pid, held: in_branch.then_some(held) })
     }
 
-    /// Its keeper alone, for a command that needs another shell.
+    /// Its keeper, for a command that needs another shell.
     pub(crate) fn into_keeper(self) -> Keeper {
         self.keeper
     }
+
+    /// Its keeper, and what it has of the shell, for another spare.
+    pub(crate) fn into_free(self) -> FreeKeeper {
+        // A stem that is still starting cannot be told anything yet.
+        let held = self.pid.is_some().then_some(self.held);
+        FreeKeeper { keeper: self.keeper, held }
+    }
+}
+
+/// A longer change may not fit into a pipe.
+const LONGEST_CHANGE: usize = 32 << 10;
+
+/// More than stands before what a stem is told.
+const HEAD_BYTES: usize = 4096;
+
+/// What a stem is told, see [`delivery::stem_bootstrap`].
+fn told(mode: &str, text: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([mode.as_bytes(), b"\n", &counted(text)].concat())
+}
+
+/// What a branch is told that is to run a command.
+fn run(script: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([delivery::RUN.as_bytes(), &counted(script)].concat())
+}
+
+/// A text after its size.
+fn counted(text: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([delivery::size_of(text).as_bytes(), b"\n", text].concat())
+}
+
+fn send_whole(keeper: &Keeper, message: &[u8]) -> io::Result<()> {
+    let sent = rustix::net::send(&keeper.connection, message, rustix::net::SendFlags::NOSIGNAL)?;
+    if sent == message.len() { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
 }
 
 /// Whether shells of this kind can wait.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
 use chiton_engine::{
     ByteString, CommandRequest, Engine, EngineConfig, EnvironmentChange, Outcome, Response, RunControl, RunEvent,
     RunReport, Session, Silent, Stream,
@@ -93,6 +94,26 @@ fn ran(response: Response) -> RunReport {
 
 pub fn keeper() -> PathBuf {
     env!("CARGO_BIN_EXE_chiton-keeper").into()
+}
+
+/// A sandbox in which `work` can be changed and nothing else is forbidden; what a test is about, it says itself.
+pub fn enclosed(work: &Path) -> SandboxPolicy {
+    SandboxPolicy {
+        profile: "test".to_owned(),
+        workspace: vec![work.to_owned()],
+        write: vec![work.to_owned()],
+        made: Vec::new(),
+        temporary: Vec::new(),
+        caches: Vec::new(),
+        hide: Vec::new(),
+        keep: Vec::new(),
+        network: NetworkPolicy::Open,
+        sockets: Vec::new(),
+        expose: Vec::new(),
+        limits: SandboxLimits::default(),
+        missing: MissingLayer::Say,
+        undo: UndoPolicy::Off,
+    }
 }
 
 /// A mark nobody else has.

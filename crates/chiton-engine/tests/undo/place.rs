@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use chiton_engine::changes::{ChangeLogs, ChangesError, UndoOptions, Undone};
 use chiton_engine::sandbox::Without;
-use chiton_engine::sandbox::policy::{MissingLayer, NetworkPolicy, SandboxLimits, SandboxPolicy, UndoPolicy};
+use chiton_engine::sandbox::policy::{SandboxPolicy, UndoPolicy};
 use chiton_engine::{EngineConfig, Outcome, RunReport, Session};
 
 use super::manifest::Manifest;
-use crate::harness::Harness;
+use crate::harness::{Harness, enclosed};
 
 /// The workspace is `work`; `scratch` beside it can be written to as well, and is nobody's to put back.
 pub struct Place {
@@ -22,22 +22,7 @@ pub struct Place {
 }
 
 pub fn policy(root: &Path) -> SandboxPolicy {
-    SandboxPolicy {
-        profile: "test".to_owned(),
-        workspace: vec![root.join("work")],
-        write: vec![root.to_owned()],
-        made: Vec::new(),
-        temporary: Vec::new(),
-        caches: Vec::new(),
-        hide: Vec::new(),
-        keep: Vec::new(),
-        network: NetworkPolicy::Open,
-        sockets: Vec::new(),
-        expose: Vec::new(),
-        limits: SandboxLimits::default(),
-        missing: MissingLayer::Say,
-        undo: UndoPolicy::Keep,
-    }
+    SandboxPolicy { write: vec![root.to_owned()], undo: UndoPolicy::Keep, ..enclosed(&root.join("work")) }
 }
 
 impl Place {

@@ -17,7 +17,7 @@ use crate::value::{Arg, Flow, Labels, Text};
 pub(super) const ROWS: &[Program] = &[Program {
     names: &["awk", "gawk", "mawk", "nawk", "original-awk"],
     custom: Some(|machine, call, world| Some(awk(machine, call, world))),
-    examples: &[
+    examples: examples![
         denies("awk 'BEGIN { system(\"rm -rf /\") }'", "delete-root"),
         denies("awk 'BEGIN { print \"rm -rf /\" | \"sh\" }'", "delete-root"),
         denies("awk 'BEGIN { \"rm -rf /\" | getline }'", "delete-root"),

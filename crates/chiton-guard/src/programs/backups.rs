@@ -34,7 +34,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["copy|copyto|sync|move|moveto|rcat|bisync"]), Send(Which::OperandsFrom(1))),
         ],
         spares: &["--dry-run", "-n", "--help", "--interactive", "-i"],
-        examples: &[
+        examples: examples![
             asks("rclone purge remote:dir", "remote-data"),
             asks("rclone sync empty r:b", "remote-data"),
             asks("rclone --config x.conf delete remote:dir --rmdirs", "remote-data"),
@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, LOST),
         )],
         spares: &["--dry-run", "-n", "--help", "-h"],
-        examples: &[
+        examples: examples![
             asks("restic forget --prune --keep-last 1", "remote-data"),
             asks("restic -r s3:x/b prune", "remote-data"),
             asks("restic -r b key remove x", "remote-data"),
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, LOST),
         )],
         spares: &["--dry-run", "-n", "--help", "-h"],
-        examples: &[
+        examples: examples![
             asks("borg delete repo::monday", "remote-data"),
             asks("borg prune --keep-daily 7 repo", "remote-data"),
             asks("kopia snapshot delete x --delete", "remote-data"),
@@ -166,7 +166,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete data of a storage cluster:{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("hdfs dfs -rm -r /data", "remote-data"),
             asks("hadoop fs -rmr /data", "remote-data"),
             asks("hdfs namenode -format", "remote-data"),

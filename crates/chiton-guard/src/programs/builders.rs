@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["make", "gmake", "ninja"],
         custom: Some(recipes),
-        examples: &[
+        examples: examples![
             denies("printf 'all:\\n\\trm -rf /\\n' > Makefile; make", "delete-root"),
             denies("make --eval='x:;rm -rf /' x", "delete-root"),
             denies("printf 'x := $(shell rm -rf /)\\nall:\\n' > Makefile; make", "delete-root"),
@@ -29,14 +29,14 @@ pub(super) const ROWS: &[Program] = &[
         names: &["just"],
         custom: Some(recipes),
         prints: Prints::Settings,
-        examples: &[allows("just test"), asks("just SHELL=/tmp/x", "hidden-run")],
+        examples: examples![allows("just test"), asks("just SHELL=/tmp/x", "hidden-run")],
         ..PROGRAM
     },
     Program {
         names: &["rake"],
         custom: Some(tasks),
         effects: RUBY_TASKS,
-        examples: &[
+        examples: examples![
             asks("rake db:drop RAILS_ENV=production", "remote-data"),
             asks("rake db:drop db:create db:migrate", "remote-data"),
             asks("bundle exec rake db:schema:load", "remote-data"),

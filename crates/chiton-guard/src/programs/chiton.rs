@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["chiton"],
         custom: Some(verb),
-        examples: &[
+        examples: examples![
             denies("chiton run 'rm -rf /'", "delete-root"),
             denies("./target/release/chiton run --timeout 5s 'rm -rf ~'", "delete-home"),
             denies("chiton run --dir / 'rm -rf usr'", "delete-system"),
@@ -130,7 +130,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["chiton-keeper"],
         effects: &[On(Always, Is(Kind::Meddle, "Keepers are started by Chiton alone."))],
-        examples: &[asks("chiton-keeper", "chiton"), allows("chiton-keeper --version")],
+        examples: examples![asks("chiton-keeper", "chiton"), allows("chiton-keeper --version")],
         ..PROGRAM
     },
 ];

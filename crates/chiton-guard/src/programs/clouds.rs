@@ -163,7 +163,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--dryrun", "--dry-run", "--help", "--generate-cli-skeleton"],
-        examples: &[
+        examples: examples![
             asks("aws s3 rb s3://bucket --force", "remote-data"),
             asks("aws s3 rm s3://bucket/dir --recursive", "remote-data"),
             asks("aws --profile prod --region eu-west-1 s3 rm s3://b --recursive", "remote-data"),
@@ -313,7 +313,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["compute ssh", "alpha compute ssh", "beta compute ssh"]), RunText(Which::Values(&["command"]))),
         ],
         spares: &["--help", "-h", "--dry-run", "--validate-only"],
-        examples: &[
+        examples: examples![
             asks("gcloud compute instances delete web-1 --zone us-east1-b -q", "remote-data"),
             asks("gcloud --project prod -q projects delete prod", "remote-data"),
             asks("gcloud sql instances delete db", "remote-data"),
@@ -361,7 +361,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["query"]), Query(Which::OperandsFrom(1))),
         ],
         spares: &["--help", "--dry_run", "--dry_run=true"],
-        examples: &[
+        examples: examples![
             asks("bq rm -r -f shop", "remote-data"),
             asks("bq --project_id=p rm -f -t shop.users", "remote-data"),
             asks("bq query --use_legacy_sql=false 'DROP TABLE shop.users'", "remote-data"),
@@ -408,7 +408,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--dryrun", "--dry-run", "-n", "--help"],
-        examples: &[
+        examples: examples![
             asks("gsutil -m rm -r gs://bucket", "remote-data"),
             asks("gsutil rb gs://bucket", "remote-data"),
             asks("gsutil rsync -d -r empty gs://bucket", "remote-data"),
@@ -477,7 +477,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["vm run-command invoke"]), RunText(Which::Values(&["scripts"]))),
         ],
         spares: &["--help", "-h", "--what-if", "--dryrun", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("az group delete --name web --yes --no-wait", "remote-data"),
             asks("az vm delete -g rg -n web --yes", "remote-data"),
             asks("az --subscription prod vm delete -g rg -n web", "remote-data"),
@@ -539,7 +539,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("doctl compute droplet delete web -f", "remote-data"),
             asks("doctl --context prod databases delete x", "remote-data"),
             asks("doctl kubernetes cluster delete shop", "remote-data"),
@@ -602,7 +602,7 @@ pub(super) const ROWS: &[Program] = &[
             "it waits for somebody to type",
         )],
         spares: &["--help", "--fake", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("mc rm --recursive --force store/bucket", "remote-data"),
             asks("mc rb --force store/bucket", "remote-data"),
             asks("mc mirror --remove --overwrite . store/bucket", "remote-data"),
@@ -647,7 +647,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("confluent kafka topic delete orders", "remote-data"),
             asks("stripe refunds create --charge ch_1", "remote-data"),
             asks("stripe customers delete cus_1", "remote-data"),

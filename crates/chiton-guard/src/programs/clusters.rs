@@ -83,7 +83,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         prompts: &[(Says(&["edit"]), "it opens an editor; use patch or apply")],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("kubectl delete ns staging", "remote-data"),
             asks("kubectl -n shop --context prod delete deployment web", "remote-data"),
             asks("kubectl --context=prod -n shop delete deploy/web svc/web", "remote-data"),
@@ -152,7 +152,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         prints: Prints::Settings,
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("helm uninstall web", "remote-data"),
             asks("helm -n shop --kube-context prod delete web", "remote-data"),
             asks("helm rollback web 3", "remote-data"),
@@ -187,7 +187,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         prints: Prints::Settings,
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("argocd app delete web --yes", "remote-data"),
             asks("argocd app sync web --prune", "remote-data"),
             asks("argocd cluster rm prod", "remote-data"),
@@ -226,7 +226,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would take{what} out of a cluster{where}, or delete its backup."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("istioctl uninstall --purge -y", "remote-data"),
             asks("velero backup delete nightly --confirm", "remote-data"),
             asks("vcluster delete dev", "remote-data"),
@@ -256,7 +256,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete a cluster or a part of it{where}:{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("kubeadm reset -f", "remote-data"),
             asks("kops delete cluster --name shop --yes", "remote-data"),
             asks("eksctl delete cluster --name shop", "remote-data"),
@@ -294,7 +294,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would stop or delete{what} in a cluster{where}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("nomad job stop -purge web", "remote-data"),
             asks("nomad -address=https://x stop web", "remote-data"),
             asks("nomad system gc", "remote-data"),

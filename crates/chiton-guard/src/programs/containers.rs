@@ -80,7 +80,7 @@ pub(super) const ROWS: &[Program] = &[
             "it asks for a password; use --password-stdin",
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("docker run --privileged alpine", "container-escape"),
             asks("docker run -v /:/host alpine true", "container-escape"),
             asks("docker run -it -v /:/h alpine", "container-escape"),
@@ -210,7 +210,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         spares: DRY,
         prints: Prints::Labelled(Labels::PLAIN.with(Labels::UNKNOWN)),
-        examples: &[
+        examples: examples![
             asks("lxc delete web", "remote-data"),
             asks("incus delete --force web", "remote-data"),
             asks("lxc storage volume delete default data", "remote-data"),
@@ -238,7 +238,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(Escape, "This container would get rights over the machine."),
         )],
         spares: &["--help"],
-        examples: &[
+        examples: examples![
             asks("ctr run --privileged docker.io/library/alpine:latest x", "container-escape"),
             asks("ctr -n k8s.io run --mount type=bind,src=/,dst=/h,options=rbind alpine x sh", "container-escape"),
             asks("systemd-nspawn -D / sh", "container-escape"),
@@ -263,7 +263,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         spares: DRY,
         prints: Prints::Settings,
-        examples: &[
+        examples: examples![
             asks("docker-machine rm -y default", "remote-data"),
             asks("multipass delete --purge web", "remote-data"),
             asks("colima delete -f", "remote-data"),
@@ -295,7 +295,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete or stop the virtual machine{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("virsh undefine web", "remote-data"),
             asks("virsh -c qemu:///system destroy web", "remote-data"),
             asks("VBoxManage unregistervm web --delete", "remote-data"),

@@ -137,7 +137,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: POSTGRES.grammar,
         custom: Some(|machine, call, world| client(machine, call, world, &POSTGRES)),
         prompts: &[(All(&[Called(&["psql"]), Not(&Any(&[Fed, Operands(2), Has(GIVEN)]))]), WAITS)],
-        examples: &[
+        examples: examples![
             asks("psql -c 'DROP DATABASE shop'", "remote-data"),
             asks("psql -h db.example.com -d shop -c 'drop table users'", "remote-data"),
             asks("psql -d app --command='DROP TABLE IF EXISTS tmp_x'", "remote-data"),
@@ -196,7 +196,7 @@ pub(super) const ROWS: &[Program] = &[
             All(&[Called(&["mysql"]), Not(&Any(&[Fed, Operands(2), Has(GIVEN), Starts(&["-e", "--execute"])]))]),
             WAITS,
         )],
-        examples: &[
+        examples: examples![
             asks("mysql -e 'DELETE FROM users'", "remote-data"),
             asks("mysql -uroot -psecret -h db -e'DROP DATABASE shop'", "remote-data"),
             asks("mysql --execute='drop table users' shop", "remote-data"),
@@ -231,7 +231,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: SQLITE.grammar,
         custom: Some(|machine, call, world| client(machine, call, world, &SQLITE)),
         prompts: &[(All(&[Called(&["sqlite3"]), Not(&Any(&[Fed, Operands(2), Has(GIVEN)]))]), WAITS)],
-        examples: &[
+        examples: examples![
             asks("sqlite3 app.db '.shell ls'", "hidden-run"),
             asks("sqlite3 app.db '.load ./x.so'", "hidden-run"),
             asks("sqlite3 app.db \"select load_extension('./x.so')\"", "hidden-run"),
@@ -257,7 +257,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["sqlcmd", "osql", "isql", "tsql", "mssql-cli", "go-sqlcmd"],
         grammar: MSSQL.grammar,
         custom: Some(|machine, call, world| client(machine, call, world, &MSSQL)),
-        examples: &[
+        examples: examples![
             asks("sqlcmd -S db.example.com -U sa -P x -Q 'DROP DATABASE shop'", "remote-data"),
             asks("sqlcmd -Q \"IF EXISTS (SELECT 1) DROP TABLE users\"", "remote-data"),
             asks("sqlcmd -Q 'USE shop TRUNCATE TABLE users'", "remote-data"),
@@ -275,7 +275,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["sqlplus", "sqlcl", "rman", "db2", "isql-fb", "bteq"],
         grammar: ANY.grammar,
         custom: Some(|machine, call, world| client(machine, call, world, &ANY)),
-        examples: &[
+        examples: examples![
             asks("echo 'DROP TABLE users;' | sqlplus app/pw@db", "remote-data"),
             asks("sqlplus -s / as sysdba <<'E'\nDROP USER app CASCADE;\nE", "remote-data"),
             asks("sqlplus / as sysdba <<'E'\nHOST id\nE", "hidden-run"),
@@ -305,7 +305,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("clickhouse-client -q 'DROP TABLE events'", "remote-data"),
             asks("clickhouse-client --query='TRUNCATE TABLE events'", "remote-data"),
             asks("clickhouse client --host db -q 'ALTER TABLE events DELETE WHERE 1'", "remote-data"),
@@ -329,7 +329,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         grammar: SHARED.grammar,
         custom: Some(|machine, call, world| client(machine, call, world, &SHARED)),
-        examples: &[
+        examples: examples![
             asks("snowsql -q 'DROP WAREHOUSE big'", "remote-data"),
             asks("trino --execute 'DROP TABLE events'", "remote-data"),
             asks("presto --server x:8080 --execute 'delete from events'", "remote-data"),
@@ -359,7 +359,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete data of the time series database{where}."),
         )],
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("influx -execute 'DROP DATABASE metrics'", "remote-data"),
             asks("influx -execute 'drop measurement cpu'", "remote-data"),
             asks("influx delete --bucket b --start 2020-01-01T00:00:00Z --stop 2030-01-01T00:00:00Z", "remote-data"),
@@ -384,7 +384,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Called(&["dropuser"]), Is(DropRemote, "This would drop the database user{names}{where}.")),
         ],
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("dropdb shop", "remote-data"),
             asks("dropdb -h db.example.com app_test", "remote-data"),
             asks("dropdb --if-exists --force shop", "remote-data"),
@@ -417,7 +417,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help"],
-        examples: &[
+        examples: examples![
             asks("mysqladmin drop shop", "remote-data"),
             asks("mysqladmin -u root -psecret -h db --force drop shop", "remote-data"),
             asks("mariadb-admin -uroot shutdown", "remote-data"),
@@ -433,7 +433,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["pg_dropcluster"],
         effects: &[On(Always, Is(DropRemote, "This would delete the database cluster{names} with all its data."))],
         spares: DRY,
-        examples: &[asks("pg_dropcluster --stop 15 main", "remote-data"), allows("pg_dropcluster --help")],
+        examples: examples![asks("pg_dropcluster --stop 15 main", "remote-data"), allows("pg_dropcluster --help")],
         ..TOOL
     },
     Program {
@@ -452,7 +452,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would drop what is in the database before restoring it{where}."),
         )],
         spares: &["--help"],
-        examples: &[
+        examples: examples![
             asks("pg_restore --clean -d prod x.dump", "remote-data"),
             asks("pg_restore -cC -d postgres -h db x.dump", "remote-data"),
             asks("pg_restore -c --if-exists --dbname=app x.dump", "remote-data"),
@@ -469,7 +469,7 @@ pub(super) const ROWS: &[Program] = &[
             All(&[Given(&["s", "superuser"]), Given(&["h", "host"])]),
             Is(Accounts, "This would make an administrator of the database{where}."),
         )],
-        examples: &[
+        examples: examples![
             asks("createuser -s -h db.example.com evil", "accounts"),
             asks("createuser --superuser --host=db x", "accounts"),
             allows("createuser -s dev"),
@@ -485,7 +485,10 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would throw away the write-ahead log of a database."),
         )],
         spares: DRY_LONG,
-        examples: &[asks("pg_resetwal -f /var/lib/postgresql/15/main", "remote-data"), allows("pg_resetwal -n data")],
+        examples: examples![
+            asks("pg_resetwal -f /var/lib/postgresql/15/main", "remote-data"),
+            allows("pg_resetwal -n data")
+        ],
         ..TOOL
     },
     Program {
@@ -506,7 +509,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("patronictl -c p.yml remove main", "remote-data"),
             asks("pgbackrest --stanza=main stanza-delete --force", "remote-data"),
             asks("barman delete main oldest", "remote-data"),
@@ -524,7 +527,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete rows or tables of the database first."),
         )],
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("myloader -o -d dump -B shop", "remote-data"),
             asks("pt-archiver --purge --where 1=1 --source t=users", "remote-data"),
             allows("mysqlimport shop users.csv"),
@@ -539,7 +542,7 @@ pub(super) const ROWS: &[Program] = &[
             Says(&["decommission|removenode|assassinate|drain|clearsnapshot|stopdaemon|truncatehints|forceTerminate"]),
             Is(DropRemote, "This would take a node or its data out of the database cluster."),
         )],
-        examples: &[
+        examples: examples![
             asks("nodetool -h db decommission", "remote-data"),
             asks("nodetool clearsnapshot --all", "remote-data"),
             allows("nodetool status"),
@@ -560,7 +563,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("neo4j-admin database load --overwrite-destination=true neo4j", "remote-data"),
             asks("neo4j-admin database delete shop", "remote-data"),
             allows("neo4j-admin database info"),
@@ -568,7 +571,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         ..TOOL
     },
-    Program { names: &["bcp"], examples: &[allows("bcp shop.dbo.users out users.csv -c")], ..PROGRAM },
+    Program { names: &["bcp"], examples: examples![allows("bcp shop.dbo.users out users.csv -c")], ..PROGRAM },
     Program {
         names: &["pg_archivecleanup"],
         effects: &[On(
@@ -576,7 +579,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(EraseLog, "This would delete logs that a database needs for recovery."),
         )],
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("pg_archivecleanup /archive 000000010000000000000010", "logs"),
             allows("pg_archivecleanup -n /archive 0001"),
         ],

@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: DISK,
         effects: &[On(Always, Device(Which::Places, "This would make a file system on"))],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("mkfs.ext4 /dev/sda1", "disk"),
             denies("mkswap /dev/sda2", "disk"),
             asks("mkfs -t ext4 $DISK", "disk"),
@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Program] = &[
         custom: Some(show_signatures),
         effects: &[On(Not(&Any(&[Has(&["-n", "--no-act"]), ONLY_SHOWS])), Device(Which::Places, CHANGES))],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("wipefs -a /dev/sda", "disk"),
             allows("wipefs /dev/sda"),
             allows("wipefs -n -a /dev/sda"),
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[On(Not(&ONLY_SHOWS), Device(Which::Places, CHANGES))],
         prints: Prints::Plain,
         prompts: &[(All(&[Not(&Fed), Not(&Has(&["-l", "-s", "--script"]))]), "it asks what to do")],
-        examples: &[
+        examples: examples![
             denies("fdisk /dev/sda", "disk"),
             denies("parted -s /dev/sda mklabel gpt", "disk"),
             allows("fdisk -l /dev/sda"),
@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: DISK,
         effects: &[On(Not(&ONLY_SHOWS), Device(Which::Places, CHANGES))],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("sgdisk --zap-all /dev/sda", "disk"),
             denies("blkdiscard /dev/nvme0n1", "disk"),
             denies("sg_sanitize --block /dev/sda", "disk"),
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Program] = &[
             Device(Which::Places, CHANGES),
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("hdparm --security-erase NULL /dev/sda", "disk"),
             denies("hdparm -y /dev/sda", "disk"),
             allows("hdparm -I /dev/sda"),
@@ -99,7 +99,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: DISK,
         effects: &[On(Not(&Has(&["-l", "-n", "-N"])), Device(Which::Places, CHANGES))],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("fsck -y /dev/sda1", "disk"),
             allows("fsck -n /dev/sda1"),
             allows("tune2fs -l /dev/sda1"),
@@ -112,7 +112,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: DISK,
         effects: &[On(Not(&All(&[Has(&["-R"]), Not(&WRITES)])), Device(Which::Places, CHANGES))],
         prints: Prints::Plain,
-        examples: &[denies("debugfs -w /dev/sda1", "disk"), allows("debugfs -R stats /dev/sda1")],
+        examples: examples![denies("debugfs -w /dev/sda1", "disk"), allows("debugfs -R stats /dev/sda1")],
         ..PROGRAM
     },
     Program {
@@ -120,7 +120,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: DISK,
         effects: &[On(Not(&Has(&["-sv", "-v", "-s", "-n"])), Device(Which::Places, CHANGES))],
         prints: Prints::Plain,
-        examples: &[denies("badblocks -w /dev/sda", "disk"), allows("badblocks -sv /dev/sda")],
+        examples: examples![denies("badblocks -w /dev/sda", "disk"), allows("badblocks -sv /dev/sda")],
         ..PROGRAM
     },
     Program {
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Program] = &[
             Has(&["luksFormat", "erase", "luksErase", "reencrypt", "luksKillSlot", "luksRemoveKey"]),
             Device(Which::Places, "This would wipe"),
         )],
-        examples: &[
+        examples: examples![
             denies("cryptsetup luksFormat /dev/sda2", "disk"),
             allows("cryptsetup luksDump /dev/sda2"),
             allows("cryptsetup luksFormat vault.img"),
@@ -154,7 +154,7 @@ pub(super) const ROWS: &[Program] = &[
             Device(Which::Places, "This would wipe"),
         )],
         custom: Some(only_reads),
-        examples: &[
+        examples: examples![
             denies("nvme format /dev/nvme0n1", "disk"),
             allows("nvme list"),
             allows("nvme smart-log /dev/nvme0"),
@@ -170,7 +170,11 @@ pub(super) const ROWS: &[Program] = &[
             OnMachine(Volumes, "`{program}` changes the volumes of disks."),
         )],
         prints: Prints::Plain,
-        examples: &[asks("lvremove -f vg0/data", "disk"), asks("dmsetup remove_all", "disk"), allows("dmsetup ls")],
+        examples: examples![
+            asks("lvremove -f vg0/data", "disk"),
+            asks("dmsetup remove_all", "disk"),
+            allows("dmsetup ls")
+        ],
         ..PROGRAM
     },
     Program {
@@ -181,7 +185,7 @@ pub(super) const ROWS: &[Program] = &[
             Has(&["--zero-superblock", "--stop", "--remove", "--create", "-C", "-S"]),
             Is(DestroyVolume, "This takes an array of disks apart."),
         )],
-        examples: &[denies("mdadm --stop /dev/md0", "disk"), allows("mdadm --detail --scan")],
+        examples: examples![denies("mdadm --stop /dev/md0", "disk"), allows("mdadm --detail --scan")],
         ..PROGRAM
     },
     Program {
@@ -198,7 +202,7 @@ pub(super) const ROWS: &[Program] = &[
                 Is(DestroyVolume, "`{program}` would destroy a file system."),
             ),
         ],
-        examples: &[
+        examples: examples![
             denies("zfs destroy -r tank/data", "disk"),
             denies("zpool create tank /dev/sda", "disk"),
             denies("btrfs subvolume delete /data/old", "disk"),
@@ -209,7 +213,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["mount"],
         custom: Some(mount),
-        examples: &[
+        examples: examples![
             asks("mount -o remount,rw /", "disk"),
             asks("mount /dev/sdb1 /usr", "disk"),
             asks("mount --move /mnt/a /mnt/b", "disk"),
@@ -227,7 +231,7 @@ pub(super) const ROWS: &[Program] = &[
             OnMachine(Volumes, "This takes file systems or swap of the machine away."),
         )],
         prints: Prints::Plain,
-        examples: &[asks("umount -a", "disk"), asks("swapoff --all", "disk"), allows("umount /mnt/usb")],
+        examples: examples![asks("umount -a", "disk"), asks("swapoff --all", "disk"), allows("umount /mnt/usb")],
         ..PROGRAM
     },
     Program {
@@ -237,7 +241,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DestroyVolume, "This would wipe a disk."),
         )],
         prints: Prints::Plain,
-        examples: &[denies("diskutil eraseDisk JHFS+ X disk2", "disk"), allows("diskutil list")],
+        examples: examples![denies("diskutil eraseDisk JHFS+ X disk2", "disk"), allows("diskutil list")],
         ..PROGRAM
     },
     Program {
@@ -257,7 +261,7 @@ pub(super) const ROWS: &[Program] = &[
             OnMachine(Kernel, "`{program}` changes firmware, hardware or the way the machine starts."),
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("flashrom -p internal -w x.rom", "kernel"),
             asks("ipmitool chassis power cycle", "kernel"),
             allows("fwupdmgr get-devices"),
@@ -273,14 +277,14 @@ pub(super) const ROWS: &[Program] = &[
             Is(MayFork, "This takes the processors, the memory or the processes of the machine without end."),
         )],
         prints: Prints::Plain,
-        examples: &[asks("stress-ng --fork 0", "fork-bomb"), allows("stress-ng --cpu 2 --timeout 10")],
+        examples: examples![asks("stress-ng --fork 0", "fork-bomb"), allows("stress-ng --cpu 2 --timeout 10")],
         ..PROGRAM
     },
     Program {
         names: &["fio", "ioping"],
         custom: Some(|machine, call, world| Some(writes_to_disk(machine, call, world))),
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("fio --filename=/dev/sda --rw=write --name=x", "disk"),
             allows("fio --filename=/dev/sda --rw=read --name=x"),
             allows("fio --filename=test.img --rw=write --size=1G --name=x"),
@@ -290,7 +294,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["losetup", "swapon", "hdsentinel", "udevadm", "findmnt", "eject", "lsblk", "blkid", "smartctl"],
         prints: Prints::Plain,
-        examples: &[allows("lsblk -f /dev/sda"), allows("smartctl -a /dev/sda"), allows("losetup -f disk.img")],
+        examples: examples![allows("lsblk -f /dev/sda"), allows("smartctl -a /dev/sda"), allows("losetup -f disk.img")],
         ..PROGRAM
     },
 ];

@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["vim", "vi", "nvim", "gvim", "vimdiff", "nvi", "vim.tiny", "vim.basic", "rvim", "elvis"],
         custom: Some(vi),
         prompts: WAITS_FOR_EDITS,
-        examples: &[
+        examples: examples![
             denies("vim -c '!rm -rf /' -c q", "delete-root"),
             denies("vim '+!rm -rf /'", "delete-root"),
             asks("vim -es -c 'w! /etc/hosts' x", "system-write"),
@@ -30,14 +30,14 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["ex", "view", "rview", "gview", "evim"],
         custom: Some(vi),
-        examples: &[denies("echo '!rm -rf /' | ex notes.txt", "delete-root"), allows("view notes.txt")],
+        examples: examples![denies("echo '!rm -rf /' | ex notes.txt", "delete-root"), allows("view notes.txt")],
         ..PROGRAM
     },
     Program {
         names: &["ed", "red"],
         custom: Some(vi),
         prompts: WAITS_FOR_EDITS,
-        examples: &[
+        examples: examples![
             denies("echo '!rm -rf /' | ed", "delete-root"),
             asks("printf '%s\\n' 'w /etc/hosts' q | ed notes.txt", "system-write"),
             allows("printf '%s\\n' ,p q | ed notes.txt"),
@@ -48,7 +48,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["emacs", "emacsclient"],
         custom: Some(emacs),
         prompts: WAITS_FOR_EDITS,
-        examples: &[
+        examples: examples![
             denies("emacs --batch --eval '(shell-command \"rm -rf /\")'", "delete-root"),
             denies("emacs -batch -eval '(delete-directory \"/\" t)'", "delete-root"),
             denies("emacsclient -e '(call-process \"rm\" nil nil nil \"-rf\" \"/\")'", "delete-root"),
@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["gdb", "lldb", "rust-gdb", "rust-lldb", "gdb-multiarch"],
         custom: Some(debugger),
-        examples: &[
+        examples: examples![
             denies("gdb -batch -ex 'shell rm -rf /'", "delete-root"),
             denies("gdb --args rm -rf /", "delete-root"),
             allows("gdb -batch -ex run -ex bt ./a.out"),
@@ -72,14 +72,14 @@ pub(super) const ROWS: &[Program] = &[
         grammar: Grammar { short: "PHpSsML", long: &["pager", "html"], ..Grammar::PLAIN },
         effects: &[On(Always, RunHelper(Which::Values(&["P", "pager", "H"])))],
         prompts: &[(WAITS_FOR_KEYS, "it may open a pager; use `man … | cat`")],
-        examples: &[
+        examples: examples![
             denies("man -P 'rm -rf /' ls", "delete-root"),
             asks("man --pager=/tmp/x ls", "hidden-run"),
             allows("man 2 open"),
         ],
         ..PROGRAM
     },
-    Program { names: &["ffmpeg"], examples: &[allows("ffmpeg -i in.mp4 -c copy out.mp4")], ..PROGRAM },
+    Program { names: &["ffmpeg"], examples: examples![allows("ffmpeg -i in.mp4 -c copy out.mp4")], ..PROGRAM },
 ];
 
 /// Whether a program that takes over the terminal waits for keys: neither its input nor an option makes it go on alone.

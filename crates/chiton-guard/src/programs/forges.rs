@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Program] = &[
         prints: Prints::Settings,
         prompts: &[(All(&[Has(&["login"]), Not(&Has(&["--with-token"]))]), "it asks for a login; use --with-token")],
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("gh repo delete owner/name", "remote-data"),
             asks("gh repo delete owner/repo --yes", "remote-data"),
             asks("gh -R owner/name repo archive -y", "remote-data"),
@@ -181,7 +181,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         prints: Prints::Settings,
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("glab repo delete owner/name", "remote-data"),
             asks("glab -R owner/name mr merge 3 -y", "publish"),
             asks("glab api -X DELETE projects/1", "remote-data"),

@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, LOST),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("npx prisma migrate reset --force", "remote-data"),
             asks("prisma db push --force-reset", "remote-data"),
             asks("pnpm prisma db push --accept-data-loss", "remote-data"),
@@ -63,7 +63,7 @@ pub(super) const ROWS: &[Program] = &[
         effects: RUBY_TASKS,
         spares: DRY,
         runs: Runs::Perhaps,
-        examples: &[
+        examples: examples![
             asks("rails db:drop RAILS_ENV=production", "remote-data"),
             asks("rails db:drop", "remote-data"),
             asks("bin/rails db:reset", "remote-data"),
@@ -98,7 +98,7 @@ pub(super) const ROWS: &[Program] = &[
             On(All(&[Says(&["dbshell"])]), Query(Which::Operands)),
         ],
         spares: &["--help", "--dry-run", "--plan"],
-        examples: &[
+        examples: examples![
             asks("./manage.py flush --no-input", "remote-data"),
             asks("python manage.py flush --noinput", "remote-data"),
             asks("python3 ./manage.py reset_db -c", "remote-data"),
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-h", "--pretend"],
-        examples: &[
+        examples: examples![
             asks("php artisan migrate:fresh --seed", "remote-data"),
             asks("php artisan db:wipe --force", "remote-data"),
             asks("./artisan migrate:reset", "remote-data"),
@@ -169,7 +169,7 @@ pub(super) const ROWS: &[Program] = &[
                 &Runs::Operands(0),
             ),
         ]),
-        examples: &[
+        examples: examples![
             asks("sail down -v", "remote-data"),
             asks("ddev drush sql:drop -y", "remote-data"),
             asks("ddev delete -O shop", "remote-data"),
@@ -199,7 +199,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Has(&["dbal:run-sql", "doctrine:query:sql"]), Query(Which::Operands)),
         ],
         spares: &["--help", "-h", "--dry-run", "--dump-sql", "--append"],
-        examples: &[
+        examples: examples![
             asks("php bin/console doctrine:database:drop --force", "remote-data"),
             asks("bin/console d:s:d --full-database --force", "remote-data"),
             asks("symfony console doctrine:schema:drop --force", "remote-data"),
@@ -219,7 +219,7 @@ pub(super) const ROWS: &[Program] = &[
         custom: Some(in_tests),
         effects: &[On(Says(&["schema:drop|schema:fresh|migration:fresh|database:drop"]), Is(DropRemote, LOST))],
         spares: &["--help", "-h", "--dump"],
-        examples: &[
+        examples: examples![
             asks("npx typeorm schema:drop -d data-source.ts", "remote-data"),
             asks("typeorm-ts-node-commonjs -d ds.ts schema:drop", "remote-data"),
             asks("npx mikro-orm schema:drop --run", "remote-data"),
@@ -245,7 +245,7 @@ pub(super) const ROWS: &[Program] = &[
             On(All(&[Says(&["down"]), Has(&["0", "--to=0", "99", "999", "Infinity"])]), Is(DropRemote, BACK)),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("npx sequelize db:drop", "remote-data"),
             asks("npx sequelize-cli --env production db:migrate:undo:all", "remote-data"),
             asks("npx knex migrate:rollback --all", "remote-data"),
@@ -268,7 +268,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["drop"]), Is(DropRemote, "This would delete migrations of the application.")),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("npx drizzle-kit push --force", "remote-data"),
             asks("bunx drizzle-kit drop", "remote-data"),
             allows("npx drizzle-kit generate"),
@@ -296,7 +296,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         spares: DRY,
         runs: Runs::If(Says(&["prisma"]), &Runs::Operands(0)),
-        examples: &[
+        examples: examples![
             asks("node ace migration:fresh", "remote-data"),
             asks("npx payload migrate:fresh", "remote-data"),
             asks("yarn rw prisma migrate reset", "remote-data"),
@@ -331,7 +331,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Has(&["erase", "--drop", "-drop", "--Drop"]), Is(DropRemote, LOST)),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("flyway clean", "remote-data"),
             asks("flyway -url=jdbc:postgresql://db/shop -cleanDisabled=false clean migrate", "remote-data"),
             asks("liquibase --changelog-file=c.xml drop-all", "remote-data"),
@@ -358,7 +358,7 @@ pub(super) const ROWS: &[Program] = &[
             On(All(&[Called(&["yoyo"]), Says(&["rollback"]), Has(&["--all", "-b", "--batch"])]), Is(DropRemote, BACK)),
         ],
         spares: &["--help", "-h", "--sql"],
-        examples: &[
+        examples: examples![
             asks("alembic downgrade base", "remote-data"),
             asks("alembic -c alembic.ini -x db=prod downgrade base", "remote-data"),
             asks("poetry run alembic downgrade base", "remote-data"),
@@ -380,7 +380,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, LOST),
         )],
         spares: &["--help", "--sql"],
-        examples: &[
+        examples: examples![
             asks("flask db downgrade base", "remote-data"),
             asks("flask --app shop drop-db", "remote-data"),
             allows("flask db upgrade"),
@@ -407,7 +407,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, LOST),
         )],
         spares: &["--help", "-h", "--dryrun", "-dryrun", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("goose -dir migrations postgres 'host=db' reset", "remote-data"),
             asks("goose postgres \"$DSN\" down-to 0", "remote-data"),
             asks("dbmate --url postgres://db/shop drop", "remote-data"),
@@ -431,7 +431,7 @@ pub(super) const ROWS: &[Program] = &[
         },
         effects: &[On(Any(&[Says(&["drop"]), All(&[Says(&["down"]), Has(&["-all", "--all"])])]), Is(DropRemote, LOST))],
         spares: &["--help", "-help"],
-        examples: &[
+        examples: examples![
             asks("migrate -path migrations -database postgres://db/shop drop -f", "remote-data"),
             asks("migrate -source file://m -database postgres://db/shop down -all", "remote-data"),
             allows("migrate -path migrations -database postgres://db/shop up"),
@@ -454,7 +454,7 @@ pub(super) const ROWS: &[Program] = &[
             On(All(&[Says(&["migrate revert"]), Has(&["0"])]), Is(DropRemote, BACK)),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("diesel database reset", "remote-data"),
             asks("diesel migration revert --all", "remote-data"),
             asks("sqlx database drop -y", "remote-data"),
@@ -482,7 +482,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("mix ecto.drop --env production", "remote-data"),
             asks("mix ecto.reset", "remote-data"),
             asks("mix do ecto.drop, ecto.create", "remote-data"),
@@ -509,7 +509,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete metadata or take back migrations{where}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("hasura metadata clear --endpoint https://x", "remote-data"),
             asks("hasura migrate apply --down all", "remote-data"),
             allows("hasura migrate apply"),
@@ -521,7 +521,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["dotnet-ef"],
         effects: EF,
         spares: DRY,
-        examples: &[asks("dotnet-ef database drop -f", "remote-data"), allows("dotnet-ef migrations add Init")],
+        examples: examples![asks("dotnet-ef database drop -f", "remote-data"), allows("dotnet-ef migrations add Init")],
         ..TOOL
     },
     Program {
@@ -544,7 +544,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "--dry-run", "--simulate"],
-        examples: &[
+        examples: examples![
             asks("wp db drop --yes", "remote-data"),
             asks("wp --path=/var/www db reset", "remote-data"),
             asks("wp site empty --yes", "remote-data"),
@@ -591,7 +591,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("bin/magento setup:uninstall", "remote-data"),
             asks("php craft db/drop-all-tables", "remote-data"),
             asks("php spark migrate:refresh", "remote-data"),
@@ -623,7 +623,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete state of {program}:{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("airflow db reset -y", "remote-data"),
             asks("airflow dags delete shop", "remote-data"),
             asks("prefect server database reset -y", "remote-data"),
@@ -645,7 +645,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would drop tables of the warehouse and build them anew."),
         )],
         spares: &["--help", "--empty"],
-        examples: &[
+        examples: examples![
             asks("dbt run --full-refresh", "remote-data"),
             asks("dbt run-operation drop_schemas --args '{a: b}'", "remote-data"),
             allows("dbt run"),
@@ -662,7 +662,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would take back changes of the database{names}."),
         )],
         spares: DRY,
-        examples: &[asks("sqitch revert -y", "remote-data"), allows("sqitch deploy"), allows("sqitch status")],
+        examples: examples![asks("sqitch revert -y", "remote-data"), allows("sqitch deploy"), allows("sqitch status")],
         ..TOOL
     },
     Program {
@@ -676,7 +676,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, LOST),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("lucky db.drop", "remote-data"),
             asks("sequel -m db/migrations -M 0 postgres://db/x", "remote-data"),
             allows("lucky db.migrate"),

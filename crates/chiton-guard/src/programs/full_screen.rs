@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Program] = &[
             Not(&UNATTENDED),
             "it waits for somebody to edit; write the file with a here document or `sed -i`",
         )],
-        examples: &[
+        examples: examples![
             allows("nano notes.txt"),
             asks("nano /dev/sda", "disk"),
             asks("code ~/.ssh/id_rsa", "credentials"),
@@ -39,28 +39,28 @@ pub(super) const ROWS: &[Program] = &[
         names: &["most"],
         runs: Runs::Perhaps,
         prompts: &[(Not(&UNATTENDED), "it waits for keys; use `cat`, `head` or `sed -n`")],
-        examples: &[allows("most notes.txt")],
+        examples: examples![allows("most notes.txt")],
         ..PROGRAM
     },
     Program {
         names: &["top", "htop", "btop", "atop", "iotop", "nload", "glances"],
         runs: Runs::Perhaps,
         prompts: &[(Not(&UNATTENDED), "it never ends by itself; use `top -bn1` or `ps`")],
-        examples: &[allows("top -bn1"), allows("htop")],
+        examples: examples![allows("top -bn1"), allows("htop")],
         ..PROGRAM
     },
     Program {
         names: &["info"],
         runs: Runs::Perhaps,
         prompts: &[(Not(&UNATTENDED), "it may open a pager; use `man … | cat`")],
-        examples: &[allows("info coreutils")],
+        examples: examples![allows("info coreutils")],
         ..PROGRAM
     },
     Program {
         names: &["tig", "lazygit", "ranger", "ncdu", "fzf", "dialog", "whiptail"],
         runs: Runs::Perhaps,
         prompts: WAITS_FOR_TYPING,
-        examples: &[allows("ls | fzf"), allows("tig status")],
+        examples: examples![allows("ls | fzf"), allows("tig status")],
         ..PROGRAM
     },
 ];

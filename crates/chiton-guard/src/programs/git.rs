@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
             (All(&[Called(&["git"]), First(&["commit"]), Not(&Starts(MESSAGES))]), "without -m it opens an editor"),
         ],
-        examples: &[
+        examples: examples![
             asks("git -c core.pager=/tmp/x log", "hidden-run"),
             asks("git --exec-path=/tmp/x log", "hidden-run"),
             denies("git -c alias.x='!rm -rf /' x", "delete-root"),
@@ -48,7 +48,7 @@ pub(super) const ROWS: &[Program] = &[
             Any(&[Starts(&["alias.", "extensions."]), Contains(&["config-option=config:tunnels"])]),
             Is(RunHidden, "This setting makes it run another program."),
         )],
-        examples: &[
+        examples: examples![
             asks("hg --config alias.x='!ls' x", "hidden-run"),
             asks("svn --config-option=config:tunnels:x=/tmp/x up", "hidden-run"),
             allows("hg pull"),
@@ -68,7 +68,7 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git config"],
         custom: Some(config),
-        examples: &[
+        examples: examples![
             asks("git config core.sshCommand /tmp/x", "hidden-run"),
             asks("git config set --global alias.x '!/tmp/x'", "hidden-run"),
             allows("git config user.name Dev"),
@@ -79,7 +79,7 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git clone"],
         custom: Some(clone),
-        examples: &[
+        examples: examples![
             asks("git clone -u /tmp/x web-1:repository", "hidden-run"),
             asks("git clone --config core.sshCommand=/tmp/x web-1:repository", "hidden-run"),
             asks("git clone --template=/tmp/x https://x.io/repository", "hidden-run"),
@@ -91,7 +91,7 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git fetch", "git pull", "git ls-remote", "git archive", "git remote"],
         custom: Some(talk),
-        examples: &[
+        examples: examples![
             asks("git fetch --upload-pack=/tmp/x origin", "hidden-run"),
             asks("git ls-remote ext::/tmp/x", "hidden-run"),
             allows("git fetch --all"),
@@ -102,7 +102,7 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git push"],
         custom: Some(push),
-        examples: &[
+        examples: examples![
             asks("git push --force", "publish"),
             asks("git push origin +main", "publish"),
             asks("git push origin --delete topic", "publish"),
@@ -115,7 +115,7 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git submodule"],
         custom: Some(submodule),
-        examples: &[
+        examples: examples![
             denies("git submodule foreach 'rm -rf /'", "delete-root"),
             denies("git submodule foreach --recursive rm -rf /", "delete-root"),
             allows("git submodule foreach git pull"),
@@ -126,14 +126,14 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git bisect"],
         effects: &[On(Has(&["run"]), Run(Which::Behind(&["run"])))],
-        examples: &[denies("git bisect run rm -rf /", "delete-root"), allows("git bisect run make test")],
+        examples: examples![denies("git bisect run rm -rf /", "delete-root"), allows("git bisect run make test")],
         ..PROGRAM
     },
     Program {
         names: &["git rebase"],
         grammar: RUNS,
         effects: &[On(Always, RunText(Which::Values(&["x", "exec"])))],
-        examples: &[
+        examples: examples![
             denies("git rebase -x 'rm -rf /' main", "delete-root"),
             allows("git rebase --exec 'make test' main"),
             allows("git rebase main"),
@@ -143,7 +143,7 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git filter-branch", "git filter-repo"],
         custom: Some(filters),
-        examples: &[
+        examples: examples![
             asks("git filter-branch --tree-filter 'rm -rf secrets' HEAD", "publish"),
             denies("git filter-branch --tree-filter 'rm -rf /' HEAD", "delete-root"),
             allows("git filter-repo --help"),
@@ -154,13 +154,13 @@ pub(super) const VERBS: &[Program] = &[
         names: &["git difftool"],
         grammar: RUNS,
         effects: &[On(Always, RunHelper(Which::Values(&["x", "extcmd"])))],
-        examples: &[asks("git difftool -x /tmp/x", "hidden-run"), allows("git difftool -x diff")],
+        examples: examples![asks("git difftool -x /tmp/x", "hidden-run"), allows("git difftool -x diff")],
         ..PROGRAM
     },
     Program {
         names: &["git grep"],
         custom: Some(grep),
-        examples: &[asks("git grep -O/tmp/x word", "hidden-run"), allows("git grep -n word")],
+        examples: examples![asks("git grep -O/tmp/x word", "hidden-run"), allows("git grep -n word")],
         ..PROGRAM
     },
     Program {
@@ -169,13 +169,13 @@ pub(super) const VERBS: &[Program] = &[
             Has(&["expire", "delete"]),
             Is(Discard, "Without the reflog lost commits cannot be found again."),
         )],
-        examples: &[asks("git reflog expire --expire=now --all", "git-discard"), allows("git reflog")],
+        examples: examples![asks("git reflog expire --expire=now --all", "git-discard"), allows("git reflog")],
         ..PROGRAM
     },
     Program {
         names: &["git update-ref"],
         effects: &[On(Has(&["-d"]), Is(Discard, "This deletes a reference directly."))],
-        examples: &[
+        examples: examples![
             asks("git update-ref -d refs/heads/main", "git-discard"),
             allows("git update-ref refs/heads/topic HEAD"),
         ],
@@ -184,13 +184,13 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git ls-files", "git ls-tree", "git check-ignore"],
         prints: Prints::By(|_, _, world| files_below(world)),
-        examples: &[allows("git ls-files | xargs rm"), allows("rm $(git ls-files -o)")],
+        examples: examples![allows("git ls-files | xargs rm"), allows("rm $(git ls-files -o)")],
         ..PROGRAM
     },
     Program {
         names: &["git diff", "git status", "git show"],
         prints: Prints::By(files_where_asked),
-        examples: &[allows("git diff --name-only | xargs rm"), allows("git status --short")],
+        examples: examples![allows("git diff --name-only | xargs rm"), allows("git status --short")],
         ..PROGRAM
     },
     Program {
@@ -199,7 +199,7 @@ pub(super) const VERBS: &[Program] = &[
             "git hash-object", "git tag",
         ],
         prints: Prints::By(names),
-        examples: &[
+        examples: examples![
             allows("rm -r build-$(git rev-parse HEAD)"),
             asks("rm -rf $(git rev-parse --show-toplevel)", "delete-unknown"),
             allows("git branch -d topic"),

@@ -19,31 +19,31 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git reset"],
         custom: Some(reset),
-        examples: &[allows("git reset --hard"), allows("git reset HEAD~1"), allows("git reset --soft HEAD~1")],
+        examples: examples![allows("git reset --hard"), allows("git reset HEAD~1"), allows("git reset --soft HEAD~1")],
         ..PROGRAM
     },
     Program {
         names: &["git checkout"],
         custom: Some(checkout),
-        examples: &[allows("git checkout -- ."), allows("git checkout main"), allows("git checkout -b topic")],
+        examples: examples![allows("git checkout -- ."), allows("git checkout main"), allows("git checkout -b topic")],
         ..PROGRAM
     },
     Program {
         names: &["git switch"],
         custom: Some(switch),
-        examples: &[allows("git switch main"), allows("git switch --discard-changes main")],
+        examples: examples![allows("git switch main"), allows("git switch --discard-changes main")],
         ..PROGRAM
     },
     Program {
         names: &["git restore"],
         custom: Some(restore),
-        examples: &[allows("git restore src/main.rs"), allows("git restore --staged .")],
+        examples: examples![allows("git restore src/main.rs"), allows("git restore --staged .")],
         ..PROGRAM
     },
     Program {
         names: &["git clean"],
         custom: Some(clean),
-        examples: &[
+        examples: examples![
             asks("git clean -fdx", "git-discard"),
             allows("git clean -fd"),
             allows("git clean -fdX"),
@@ -54,25 +54,25 @@ pub(super) const VERBS: &[Program] = &[
     Program {
         names: &["git stash"],
         custom: Some(stash),
-        examples: &[asks("git stash clear", "git-discard"), allows("git stash pop"), allows("git stash drop")],
+        examples: examples![asks("git stash clear", "git-discard"), allows("git stash pop"), allows("git stash drop")],
         ..PROGRAM
     },
     Program {
         names: &["git rm"],
         custom: Some(remove),
-        examples: &[allows("git rm -f old.rs"), allows("git rm -r --cached .")],
+        examples: examples![allows("git rm -f old.rs"), allows("git rm -r --cached .")],
         ..PROGRAM
     },
     Program {
         names: &["git read-tree", "git checkout-index"],
         custom: Some(read_tree),
-        examples: &[allows("git read-tree -u --reset HEAD"), allows("git checkout-index -f -a")],
+        examples: examples![allows("git read-tree -u --reset HEAD"), allows("git checkout-index -f -a")],
         ..PROGRAM
     },
     Program {
         names: &["git worktree"],
         custom: Some(worktree),
-        examples: &[allows("git worktree remove --force ../topic"), allows("git worktree list")],
+        examples: examples![allows("git worktree remove --force ../topic"), allows("git worktree list")],
         ..PROGRAM
     },
 ];

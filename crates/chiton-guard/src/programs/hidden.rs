@@ -62,13 +62,13 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["cpio"],
         options: &[(&["--rsh-command"], Value::Helper)],
-        examples: &[denies("cpio -o --rsh-command='rm -rf /' -F host:x", "delete-root"), allows("cpio -id")],
+        examples: examples![denies("cpio -o --rsh-command='rm -rf /' -F host:x", "delete-root"), allows("cpio -id")],
         ..HIDDEN
     },
     Hidden {
         names: &["7z", "7za", "7zz", "rar", "bsdcpio", "cpio"],
         custom: Some(packs),
-        examples: &[
+        examples: examples![
             denies("7z a -sdel x.7z /etc", "delete-system"),
             asks("cpio -idmv -D / < x", "system-write"),
             allows("7z a x.7z src"),
@@ -79,7 +79,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["xargs", "parallel", "rush"],
         custom: Some(many),
-        examples: &[
+        examples: examples![
             asks("seq 100000 | xargs -P0 -I{} sleep 1000", "fork-bomb"),
             allows("seq 10 | xargs -P0 -I{} sleep {}"),
         ],
@@ -88,20 +88,23 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["nvim", "vim"],
         options: &[(&["-l"], Value::Code(Language::Lua))],
-        examples: &[denies("nvim -l <(echo 'os.execute(\"rm -rf /\")')", "delete-root"), allows("nvim -l script.lua")],
+        examples: examples![
+            denies("nvim -l <(echo 'os.execute(\"rm -rf /\")')", "delete-root"),
+            allows("nvim -l script.lua")
+        ],
         ..HIDDEN
     },
     Hidden {
         names: &["zip"],
         options: &[(&["-TT", "--unzip-command"], Value::Text)],
-        examples: &[denies("zip x.zip a -T -TT 'rm -rf / #'", "delete-root")],
+        examples: examples![denies("zip x.zip a -T -TT 'rm -rf / #'", "delete-root")],
         ..HIDDEN
     },
     Hidden {
         names: &["ssh", "scp", "sftp", "autossh"],
         options: &[(&["-F", "-I"], Value::Loaded)],
         lines: &["!"],
-        examples: &[
+        examples: examples![
             asks("ssh -F /tmp/config host", "hidden-run"),
             denies("sftp host <<< '!rm -rf /'", "delete-root"),
             allows("ssh -F ~/.ssh/config host uptime"),
@@ -111,13 +114,16 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["sftp"],
         options: &[(&["-D"], Value::Helper)],
-        examples: &[asks("sftp -D /tmp/x", "hidden-run")],
+        examples: examples![asks("sftp -D /tmp/x", "hidden-run")],
         ..HIDDEN
     },
     Hidden {
         names: &["ssh-keygen", "ssh-add", "ssh-pkcs11-helper"],
         options: &[(&["-D", "-w", "-s", "-S"], Value::Loaded)],
-        examples: &[asks("ssh-keygen -D /tmp/x.so", "hidden-run"), allows("ssh-keygen -s ca_key -I id key.pub")],
+        examples: examples![
+            asks("ssh-keygen -D /tmp/x.so", "hidden-run"),
+            allows("ssh-keygen -s ca_key -I id key.pub")
+        ],
         ..HIDDEN
     },
     Hidden {
@@ -131,21 +137,21 @@ pub(super) const ROWS: &[Hidden] = &[
                 machine.run_words(call, &call.args[at..], world.clone());
             }
         }),
-        examples: &[denies("ssh-agent bash -c 'rm -rf /'", "delete-root"), allows("eval \"$(ssh-agent -s)\"")],
+        examples: examples![denies("ssh-agent bash -c 'rm -rf /'", "delete-root"), allows("eval \"$(ssh-agent -s)\"")],
         ..HIDDEN
     },
     Hidden {
         names: &["ftp", "tftp", "telnet", "smbclient", "ncftp", "cadaver"],
         lines: &["!", "shell "],
         options: &[(&["-c"], Value::Commands(&["!"]))],
-        examples: &[denies("echo '!rm -rf /' | ftp host", "delete-root"), allows("echo quit | ftp host")],
+        examples: examples![denies("echo '!rm -rf /' | ftp host", "delete-root"), allows("echo quit | ftp host")],
         ..HIDDEN
     },
     Hidden {
         names: &["lftp"],
         options: &[(&["-e", "-c"], Value::Commands(&["!", "shell "]))],
         lines: &["!", "shell "],
-        examples: &[
+        examples: examples![
             denies("lftp -e '!rm -rf /; quit' host", "delete-root"),
             allows("lftp -e 'mirror dist; quit' host"),
         ],
@@ -154,7 +160,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["ag", "ack", "bat", "batcat", "gh", "glab", "delta", "jj", "hg"],
         options: &[(&["--pager", "--diff-cmd"], Value::Helper)],
-        examples: &[
+        examples: examples![
             denies("bat --pager 'rm -rf /' x", "delete-root"),
             allows("bat --pager less x"),
             allows("bat --pager=never x"),
@@ -170,7 +176,7 @@ pub(super) const ROWS: &[Hidden] = &[
             ),
             (&["--template"], Value::Loaded),
         ],
-        examples: &[
+        examples: examples![
             denies("git fetch-pack --upload-pack='rm -rf /' host:x", "delete-root"),
             asks("git init --template=/tmp/t .", "hidden-run"),
             allows("git init --template=.templates ."),
@@ -182,7 +188,7 @@ pub(super) const ROWS: &[Hidden] = &[
         options: &[(&["-toolexec", "-exec", "-vettool", "--toolexec", "--exec"], Value::Helper)],
         custom: Some(go),
         files: &[("main.go", Value::Code(Language::Braces))],
-        examples: &[
+        examples: examples![
             denies("go build -toolexec 'rm -rf /' ./...", "delete-root"),
             denies("echo 'func main() { os.RemoveAll(\"/\") }' > x.go; go run x.go", "delete-root"),
             denies("echo '//go:generate rm -rf /' > g.go; go generate ./...", "delete-root"),
@@ -201,7 +207,7 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["-load", "--load"], Value::Loaded),
         ],
         custom: Some(compile),
-        examples: &[
+        examples: examples![
             denies("gcc -wrapper rm,-rf,/ a.c", "delete-root"),
             asks("gcc -B/tmp/x a.c", "hidden-run"),
             denies("echo 'int main() { system(\"rm -rf /\"); }' > x.c; gcc x.c -o x; ./x", "delete-root"),
@@ -215,7 +221,7 @@ pub(super) const ROWS: &[Hidden] = &[
             "context",
         ],
         custom: Some(tex),
-        examples: &[
+        examples: examples![
             denies("pdflatex -shell-escape '\\write18{rm -rf /}'", "delete-root"),
             denies("lualatex '\\directlua{os.execute(\"rm -rf /\")}'", "delete-root"),
             allows("pdflatex -shell-escape report.tex"),
@@ -229,20 +235,20 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["-e"], Value::Code(Language::Perl)),
             (&["-r"], Value::Loaded),
         ],
-        examples: &[denies("latexmk -pdflatex='rm -rf /' x.tex", "delete-root"), allows("latexmk -pdf x.tex")],
+        examples: examples![denies("latexmk -pdflatex='rm -rf /' x.tex", "delete-root"), allows("latexmk -pdf x.tex")],
         ..HIDDEN
     },
     Hidden {
         names: &["dpkg", "dpkg-deb"],
         options: &[(&["--pre-invoke", "--post-invoke"], Value::Text), (&["--admindir", "--instdir"], Value::Loaded)],
-        examples: &[denies("dpkg --pre-invoke='rm -rf /' -i x.deb", "delete-root"), allows("dpkg -l")],
+        examples: examples![denies("dpkg --pre-invoke='rm -rf /' -i x.deb", "delete-root"), allows("dpkg -l")],
         ..HIDDEN
     },
     Hidden {
         names: &["apt", "apt-get", "aptitude"],
         options: &[(&["-o", "--option"], Value::Commands(&[]))],
         custom: Some(apt),
-        examples: &[
+        examples: examples![
             denies("apt-get -o APT::Update::Pre-Invoke::='rm -rf /' update", "delete-root"),
             asks("apt-get -o Dir::Bin::dpkg=/tmp/x install jq", "hidden-run"),
             allows("apt-get -o Acquire::Retries=3 update"),
@@ -257,7 +263,7 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["--root", "--dbpath"], Value::Loaded),
         ],
         custom: Some(rpm),
-        examples: &[
+        examples: examples![
             denies("rpm --eval '%(rm -rf /)'", "delete-root"),
             denies("rpm --pipe 'rm -rf /' -qa", "delete-root"),
             asks("dnf --setopt=pluginpath=/tmp/x install jq", "hidden-run"),
@@ -278,7 +284,7 @@ pub(super) const ROWS: &[Hidden] = &[
             ),
             (&["--plugin", "--config"], Value::Loaded),
         ],
-        examples: &[
+        examples: examples![
             denies("openvpn --script-security 2 --up 'rm -rf /' --config x", "delete-root"),
             asks("openvpn --script-security 2 --up /tmp/x --config y", "hidden-run"),
         ],
@@ -287,7 +293,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["nmap"],
         options: &[(&["--script"], Value::Code(Language::Lua)), (&["--datadir", "--servicedb"], Value::Loaded)],
-        examples: &[
+        examples: examples![
             denies("echo 'os.execute(\"rm -rf /\")' > x.nse; nmap --script=./x.nse localhost", "delete-root"),
             asks("nmap --script /tmp/x.nse localhost", "hidden-run"),
             allows("nmap -sV --script=default localhost"),
@@ -301,7 +307,10 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["--engine"], Value::Loaded),
             (&["use_askpass="], Value::Helper),
         ],
-        examples: &[denies("wget --use-askpass='rm -rf /' https://x.io", "delete-root"), allows("curl https://x.io")],
+        examples: examples![
+            denies("wget --use-askpass='rm -rf /' https://x.io", "delete-root"),
+            allows("curl https://x.io")
+        ],
         ..HIDDEN
     },
     Hidden {
@@ -310,13 +319,13 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["-engine", "-provider-path", "-provider", "-config"], Value::Loaded),
             (&["SO_PATH:"], Value::Loaded),
         ],
-        examples: &[asks("openssl req -engine /tmp/x.so", "hidden-run"), allows("openssl dgst -sha256 x")],
+        examples: examples![asks("openssl req -engine /tmp/x.so", "hidden-run"), allows("openssl dgst -sha256 x")],
         ..HIDDEN
     },
     Hidden {
         names: &["qemu*", "kvm"],
         custom: Some(qemu),
-        examples: &[
+        examples: examples![
             denies("qemu-system-x86_64 -net tap,script='rm -rf /'", "delete-root"),
             asks("qemu-system-x86_64 -netdev tap,id=n,script=/tmp/x", "hidden-run"),
             allows("qemu-system-x86_64 -netdev user,id=n"),
@@ -329,7 +338,7 @@ pub(super) const ROWS: &[Hidden] = &[
             "logrotate",
         ],
         options: &[(&["-c", "-f", "-C"], Value::Loaded)],
-        examples: &[asks("nginx -c /tmp/x.conf", "hidden-run"), allows("nginx -t -c conf/nginx.conf")],
+        examples: examples![asks("nginx -c /tmp/x.conf", "hidden-run"), allows("nginx -t -c conf/nginx.conf")],
         ..HIDDEN
     },
     Hidden {
@@ -338,7 +347,7 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["--dhcp-script", "-sf", "--script", "-s"], Value::Helper),
             (&["--conf-file", "-cf", "-c"], Value::Loaded),
         ],
-        examples: &[
+        examples: examples![
             denies("dnsmasq --dhcp-script='rm -rf /'", "delete-root"),
             asks("dhclient -sf /tmp/x eth0", "hidden-run"),
         ],
@@ -347,7 +356,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["run-parts"],
         custom: Some(run_parts),
-        examples: &[asks("run-parts /tmp/x", "hidden-run"), allows("run-parts --test /etc/cron.daily")],
+        examples: examples![asks("run-parts /tmp/x", "hidden-run"), allows("run-parts --test /etc/cron.daily")],
         ..HIDDEN
     },
     Hidden {
@@ -357,7 +366,7 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["--shell_executable", "--interpreter"], Value::Helper),
         ],
         custom: Some(text_to_start),
-        examples: &[
+        examples: examples![
             denies("pm2 start 'rm -rf /'", "delete-root"),
             denies("bazel run --run_under='rm -rf /' //x", "delete-root"),
             allows("pm2 start app.js"),
@@ -369,7 +378,7 @@ pub(super) const ROWS: &[Hidden] = &[
         options: &[(&["-s", "--shell"], Value::Text)],
         custom: Some(cargo_watch),
         files: &[("build.rs", Value::Code(Language::Braces))],
-        examples: &[
+        examples: examples![
             denies("cargo watch -s 'rm -rf /'", "delete-root"),
             denies("echo 'fn main() { fs::remove_dir_all(\"/\"); }' > build.rs; cargo build", "delete-root"),
             allows("cargo watch -x test"),
@@ -379,13 +388,13 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["less", "more", "most", "zless", "most"],
         custom: Some(pager),
-        examples: &[denies("less '+!rm -rf /' x", "delete-root"), allows("less +F x.log")],
+        examples: examples![denies("less '+!rm -rf /' x", "delete-root"), allows("less +F x.log")],
         ..HIDDEN
     },
     Hidden {
         names: &["nano", "pico", "rnano", "joe", "aspell"],
         options: &[(&["-s", "--speller"], Value::Helper), (&["-f", "--rcfile"], Value::Loaded)],
-        examples: &[denies("nano --speller='rm -rf /' x", "delete-root")],
+        examples: examples![denies("nano --speller='rm -rf /' x", "delete-root")],
         ..HIDDEN
     },
     Hidden {
@@ -396,7 +405,7 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["-F"], Value::Loaded),
         ],
         lines: &["~!", "~|", "!", "~:!"],
-        examples: &[
+        examples: examples![
             denies("mail -s x a@b <<< '~!rm -rf /'", "delete-root"),
             denies("mail --exec='!rm -rf /'", "delete-root"),
             allows("mail -s done a@b <<< 'all well'"),
@@ -407,7 +416,7 @@ pub(super) const ROWS: &[Hidden] = &[
         names: &["sendmail", "exim", "exim4", "msmtp", "fetchmail", "getmail", "postfix", "mpop"],
         options: &[(&["--passwordeval", "--mda", "--proxy-command"], Value::Text), (&["-C"], Value::Loaded)],
         custom: Some(exim),
-        examples: &[
+        examples: examples![
             denies("exim -be '${run{/bin/rm -rf /}}'", "delete-root"),
             denies("msmtp --passwordeval='rm -rf /' a@b", "delete-root"),
         ],
@@ -418,7 +427,7 @@ pub(super) const ROWS: &[Hidden] = &[
         custom: Some(|machine, call, world| framework(machine, call, world, Language::Ruby)),
         options: &[(&["-e", "--execute"], Value::Code(Language::Ruby))],
         files: &[("Rakefile", Value::Code(Language::Ruby))],
-        examples: &[
+        examples: examples![
             denies("rails runner 'system(\"rm -rf /\")'", "delete-root"),
             denies("rake -e 'system(\"rm -rf /\")'", "delete-root"),
             allows("rails runner 'puts User.count'"),
@@ -428,7 +437,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["django-admin", "manage.py", "flask", "scrapy", "superset", "airflow", "odoo"],
         custom: Some(|machine, call, world| framework(machine, call, world, Language::Python)),
-        examples: &[
+        examples: examples![
             denies("./manage.py shell -c 'import os; os.system(\"rm -rf /\")'", "delete-root"),
             allows("./manage.py migrate"),
         ],
@@ -437,32 +446,35 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["wp", "drush", "artisan", "psysh", "n98-magerun"],
         custom: Some(|machine, call, world| framework(machine, call, world, Language::Php)),
-        examples: &[denies("wp eval 'system(\"rm -rf /\");'", "delete-root"), allows("wp option get siteurl")],
+        examples: examples![denies("wp eval 'system(\"rm -rf /\");'", "delete-root"), allows("wp option get siteurl")],
         ..HIDDEN
     },
     Hidden {
         names: &["mix"],
         custom: Some(|machine, call, world| framework(machine, call, world, Language::Elixir)),
-        examples: &[denies("mix run -e 'System.cmd(\"rm\", [\"-rf\", \"/\"])'", "delete-root"), allows("mix test")],
+        examples: examples![
+            denies("mix run -e 'System.cmd(\"rm\", [\"-rf\", \"/\"])'", "delete-root"),
+            allows("mix test")
+        ],
         ..HIDDEN
     },
     Hidden {
         names: &["jrunscript", "jjs", "gjs", "mongosh"],
         options: &[(&["-e", "-c", "--eval", "--command"], Value::Code(Language::JavaScript))],
         custom: Some(|machine, call, world| code_on_input(machine, call, world, Language::JavaScript)),
-        examples: &[denies("jrunscript -e 'exec(\"rm -rf /\")'", "delete-root")],
+        examples: examples![denies("jrunscript -e 'exec(\"rm -rf /\")'", "delete-root")],
         ..HIDDEN
     },
     Hidden {
         names: &["i3-msg", "swaymsg", "hyprctl", "bspc", "herbstclient", "qtile", "awesome-client"],
         custom: Some(window_manager),
-        examples: &[denies("swaymsg exec 'rm -rf /'", "delete-root"), allows("swaymsg reload")],
+        examples: examples![denies("swaymsg exec 'rm -rf /'", "delete-root"), allows("swaymsg reload")],
         ..HIDDEN
     },
     Hidden {
         names: &["busctl", "dbus-send", "gdbus", "qdbus"],
         custom: Some(bus),
-        examples: &[
+        examples: examples![
             denies(
                 "dbus-send --system --dest=org.freedesktop.login1 /x org.freedesktop.login1.Manager.PowerOff boolean:true",
                 "power",
@@ -492,7 +504,7 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["-I", "--init-script", "-b", "-lib", "-P"], Value::Loaded),
         ],
         custom: Some(build),
-        examples: &[
+        examples: examples![
             denies("make CC='rm -rf /'", "delete-root"),
             asks("cmake -DCMAKE_C_COMPILER=/tmp/x .", "hidden-run"),
             denies("cmake -E rm -rf /", "delete-root"),
@@ -507,7 +519,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["gradle", "gradlew"],
         files: &[("build.gradle", Value::Code(Language::Braces)), ("build.gradle.kts", Value::Code(Language::Braces))],
-        examples: &[
+        examples: examples![
             denies("echo '\"rm -rf /\".execute()' > build.gradle; gradle build", "delete-root"),
             allows("gradle build"),
         ],
@@ -516,7 +528,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["ninja"],
         files: &[("build.ninja", Value::LinesWith(&["command = "]))],
-        examples: &[
+        examples: examples![
             denies("printf 'rule x\\n  command = rm -rf /\\n' > build.ninja; ninja", "delete-root"),
             allows("ninja -C build"),
         ],
@@ -530,7 +542,7 @@ pub(super) const ROWS: &[Hidden] = &[
             (&["--shell"], Value::Helper),
         ],
         files: &[("justfile", Value::Recipes), ("Justfile", Value::Recipes), (".justfile", Value::Recipes)],
-        examples: &[
+        examples: examples![
             denies("printf 'x:\\n\\trm -rf /\\n' > justfile; just x", "delete-root"),
             denies("just -c rm -rf /", "delete-root"),
             allows("just test"),
@@ -543,7 +555,7 @@ pub(super) const ROWS: &[Hidden] = &[
             ("Taskfile.yml", Value::LinesWith(&["- ", "cmd: "])),
             ("Taskfile.yaml", Value::LinesWith(&["- ", "cmd: "])),
         ],
-        examples: &[
+        examples: examples![
             denies("printf 'tasks:\\n  x:\\n    cmds:\\n      - rm -rf /\\n' > Taskfile.yml; task x", "delete-root"),
             allows("task build"),
         ],
@@ -554,7 +566,7 @@ pub(super) const ROWS: &[Hidden] = &[
         options: &[(&["--script-shell"], Value::Helper)],
         custom: Some(node_scripts),
         files: &[("package.json", Value::Scripts)],
-        examples: &[
+        examples: examples![
             denies("echo '{\"scripts\":{\"x\":\"rm -rf /\"}}' > package.json; npm run x", "delete-root"),
             denies("npm pkg set scripts.x='rm -rf /'", "delete-root"),
             denies("npm exec -c 'rm -rf /'", "delete-root"),
@@ -571,7 +583,7 @@ pub(super) const ROWS: &[Hidden] = &[
             ("conftest.py", Value::Code(Language::Python)),
             ("noxfile.py", Value::Code(Language::Python)),
         ],
-        examples: &[
+        examples: examples![
             denies("echo 'import shutil; shutil.rmtree(\"/\")' > setup.py; pip install -e .", "delete-root"),
             denies("echo 'import shutil; shutil.rmtree(\"/\")' > conftest.py; pytest", "delete-root"),
             allows("pip install -e ."),
@@ -581,19 +593,19 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["bundle", "bundler", "gem", "rspec"],
         files: &[("Gemfile", Value::Code(Language::Ruby)), ("spec/spec_helper.rb", Value::Code(Language::Ruby))],
-        examples: &[denies("echo 'system(\"rm -rf /\")' > Gemfile; bundle install", "delete-root")],
+        examples: examples![denies("echo 'system(\"rm -rf /\")' > Gemfile; bundle install", "delete-root")],
         ..HIDDEN
     },
     Hidden {
         names: &["fish"],
         options: &[(&["-C", "--init-command", "--command"], Value::Text)],
-        examples: &[denies("fish -C 'rm -rf /'", "delete-root"), allows("fish -c 'echo hi'")],
+        examples: examples![denies("fish -C 'rm -rf /'", "delete-root"), allows("fish -c 'echo hi'")],
         ..HIDDEN
     },
     Hidden {
         names: &["m4", "gm4"],
         custom: Some(m4),
-        examples: &[denies("m4 <<< 'esyscmd(rm -rf /)'", "delete-root"), allows("m4 config.m4")],
+        examples: examples![denies("m4 <<< 'esyscmd(rm -rf /)'", "delete-root"), allows("m4 config.m4")],
         ..HIDDEN
     },
     Hidden {
@@ -604,7 +616,7 @@ pub(super) const ROWS: &[Hidden] = &[
         ],
         lines: &["!", "plot \"<", "set output \"|"],
         custom: Some(|machine, call, world| code_on_input(machine, call, world, Language::Ruby)),
-        examples: &[
+        examples: examples![
             denies("gnuplot -e 'system(\"rm -rf /\")'", "delete-root"),
             allows("gnuplot -e 'set term png; plot sin(x)'"),
         ],
@@ -614,13 +626,13 @@ pub(super) const ROWS: &[Hidden] = &[
         names: &["dc"],
         options: &[(&["-e", "--expression"], Value::Commands(&["!"]))],
         lines: &["!"],
-        examples: &[denies("dc -e '!rm -rf /'", "delete-root"), allows("dc -e '2 2 + p'")],
+        examples: examples![denies("dc -e '!rm -rf /'", "delete-root"), allows("dc -e '2 2 + p'")],
         ..HIDDEN
     },
     Hidden {
         names: &["sqlite3", "sqlite", "duckdb", "litecli"],
         custom: Some(sqlite),
-        examples: &[
+        examples: examples![
             denies("sqlite3 x.db '.once |rm -rf /' 'select 1'", "delete-root"),
             asks("sqlite3 x.db '.load /tmp/x.so'", "hidden-run"),
             allows("sqlite3 x.db .tables"),
@@ -631,7 +643,7 @@ pub(super) const ROWS: &[Hidden] = &[
         names: &["mysql", "mariadb", "psql", "mycli", "pgcli", "cqlsh"],
         options: &[(&["--pager"], Value::Helper)],
         custom: Some(sql_pipe),
-        examples: &[
+        examples: examples![
             denies("mysql --pager='rm -rf /' -e 'select 1'", "delete-root"),
             asks("psql -c 'select 1 \\g |sh'", "unknown-run"),
             allows("psql -c 'select 1'"),
@@ -641,7 +653,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["nix", "nix-instantiate", "nix-build"],
         custom: Some(nix),
-        examples: &[
+        examples: examples![
             denies("nix eval --impure --expr 'builtins.exec [\"rm\" \"-rf\" \"/\"]'", "delete-root"),
             allows("nix eval --expr '1+1'"),
         ],
@@ -650,7 +662,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["ansible"],
         custom: Some(ansible),
-        examples: &[
+        examples: examples![
             denies("ansible all -m file -a 'path=/ state=absent'", "delete-root"),
             denies("ansible all -m ansible.builtin.shell -a 'rm -rf /'", "delete-root"),
             allows("ansible all -m file -a 'path=/tmp/x state=absent'"),
@@ -660,7 +672,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["dc3dd", "dcfldd", "pv", "xxd", "cp", "install", "fallocate", "mount", "date", "qemu-img"],
         custom: Some(devices),
-        examples: &[
+        examples: examples![
             denies("dc3dd wipe=/dev/sda", "disk"),
             denies("pv x -o /dev/sda", "disk"),
             asks("cp /dev/zero fill", "disk"),
@@ -677,7 +689,7 @@ pub(super) const ROWS: &[Hidden] = &[
     Hidden {
         names: &["strace"],
         options: &[(&["-o"], Value::Commands(&["|", "!"]))],
-        examples: &[denies("strace -o '|rm -rf /' ls", "delete-root"), allows("strace -o log ls")],
+        examples: examples![denies("strace -o '|rm -rf /' ls", "delete-root"), allows("strace -o log ls")],
         ..HIDDEN
     },
     Hidden {
@@ -686,7 +698,7 @@ pub(super) const ROWS: &[Hidden] = &[
             "alacritty", "terminator", "tilix", "x-terminal-emulator", "lxterminal", "kgx", "ptyxis",
         ],
         options: &[(&["-e", "--command", "-x", "--execute", "--"], Value::Words)],
-        examples: &[
+        examples: examples![
             denies("xterm -e 'rm -rf /'", "delete-root"),
             denies("gnome-terminal -- rm -rf /", "delete-root"),
             allows("xterm -e htop"),
@@ -697,7 +709,7 @@ pub(super) const ROWS: &[Hidden] = &[
         names: &["doppler", "flatpak", "snap", "sops", "sg", "capsh"],
         options: &[(&["--command"], Value::Text), (&["-c"], Value::Text)],
         custom: Some(second_is_text),
-        examples: &[
+        examples: examples![
             denies("doppler run --command 'rm -rf /'", "delete-root"),
             denies("sg docker 'rm -rf /'", "delete-root"),
             denies("sops exec-env x 'rm -rf /'", "delete-root"),

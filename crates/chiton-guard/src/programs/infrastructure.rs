@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-help", "-h", "-dry-run", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("terraform destroy", "remote-data"),
             asks("terraform -chdir=infra destroy -auto-approve", "remote-data"),
             asks("terraform apply -auto-approve", "remote-data"),
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-h", "--preview-only", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("pulumi destroy -y", "remote-data"),
             asks("pulumi -s prod -C infra down", "remote-data"),
             asks("pulumi stack rm -f x", "remote-data"),
@@ -157,7 +157,7 @@ pub(super) const ROWS: &[Program] = &[
         spares: &[
             "--help", "-h", "--dry-run", "--dryrun", "--noDeploy", "--no-execute", "--no-execute-changeset", "--local",
         ],
-        examples: &[
+        examples: examples![
             asks("cdk destroy --force", "remote-data"),
             asks("cdk deploy --require-approval never", "publish"),
             asks("npx cdk deploy --all", "publish"),
@@ -191,7 +191,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete a virtual machine{names} with everything in it."),
         )],
         spares: &["--help", "-h"],
-        examples: &[
+        examples: examples![
             asks("vagrant destroy -f", "remote-data"),
             asks("vagrant snapshot delete base", "remote-data"),
             asks("vagrant ssh -c 'dropdb shop'", "remote-data"),
@@ -206,7 +206,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["ansible"],
         custom: Some(on_hosts),
-        examples: &[
+        examples: examples![
             denies("ansible all -m shell -a 'rm -rf /'", "delete-root"),
             denies("ansible all -a 'rm -rf /'", "delete-root"),
             denies("ansible -i hosts web -b -m ansible.builtin.command -a 'rm -rf /etc'", "delete-system"),
@@ -266,7 +266,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-h", "--dry-run", "--noop", "test=True", "-n"],
-        examples: &[
+        examples: examples![
             denies("salt '*' cmd.run 'rm -rf /'", "delete-root"),
             denies("pdsh -w web[1-3] rm -rf /", "delete-root"),
             denies("clush -w web1 'rm -rf /etc'", "delete-system"),
@@ -318,7 +318,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-h", "--noop", "--dry-run", "--list-resource-types", "--no-op"],
-        examples: &[
+        examples: examples![
             asks("cloud-nuke aws --region us-east-1 --force", "remote-data"),
             asks("aws-nuke run -c nuke.yml --no-dry-run", "remote-data"),
             asks("nixops destroy -d shop", "remote-data"),

@@ -3,6 +3,15 @@
 //! [`run`] finds the row of a program and lets it report its effects. A program without a row is taken to do nothing by
 //! itself, but it may run what its words say.
 
+/// The examples of a row. They are its test; in a program they would only take room, so there they are checked by the compiler
+/// and left out.
+macro_rules! examples {
+    ($($example:expr),* $(,)?) => {{
+        const EXAMPLES: &[$crate::programs::Example] = &[$($example),*];
+        if cfg!(any(test, feature = "examples")) { EXAMPLES } else { &[] }
+    }};
+}
+
 mod archives;
 mod assignments;
 mod awk;
@@ -143,7 +152,7 @@ fn row_of(name: &str) -> Option<&'static Program> {
 pub struct KnownProgram {
     /// Its names; a trailing `*` stands for any rest.
     pub names: &'static [&'static str],
-    /// Calls of it and their verdicts.
+    /// Calls of it and their verdicts; only with the feature `examples`, else empty.
     pub examples: &'static [Example],
 }
 

@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Program] = &[
             (Has(&["login", "adduser"]), "it asks for a login"),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("npm publish", "publish"),
             asks("npm publish --access public --tag next", "publish"),
             asks("npm --prefix lib publish", "publish"),
@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Program] = &[
         },
         custom: Some(package_runner),
         runs: Runs::Perhaps,
-        examples: &[
+        examples: examples![
             denies("npx rimraf /", "delete-root"),
             denies("npx -c 'rm -rf /'", "delete-root"),
             denies("bunx rimraf ~", "delete-home"),
@@ -107,7 +107,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["cargo"],
         custom: Some(cargo),
-        examples: &[
+        examples: examples![
             asks("cargo publish", "publish"),
             asks("cargo +nightly yank --version 1.0.0", "publish"),
             asks("cargo -Z unstable publish --no-verify", "publish"),
@@ -138,7 +138,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         prints: Prints::Settings,
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("uv publish", "publish"),
             asks("poetry publish --build", "publish"),
             asks("poetry -C lib publish", "publish"),
@@ -166,7 +166,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(Publish, "This would publish the project's packages to a registry."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             allows("pipenv run pytest"),
             asks("rye publish", "publish"),
             asks("doppler run -- npx prisma migrate reset", "remote-data"),
@@ -180,7 +180,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: RUNNER,
         effects: &[On(Says(&["gem publish", "exec gem-release"]), Is(Publish, REGISTRY))],
         runs: Runs::FirstOf(&[Runs::Behind(&["exec", "e"]), Runs::Perhaps]),
-        examples: &[
+        examples: examples![
             denies("bundle exec rm -rf /", "delete-root"),
             asks("bundle exec rake release", "publish"),
             asks("bundle exec rails db:drop", "remote-data"),

@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["chmod", "gchmod"],
         custom: Some(chmod),
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             asks("chmod 4755 tool", "permissions"),
             asks("chmod u+s tool", "permissions"),
             denies("chmod -R 777 /", "permissions"),
@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Program] = &[
             ]),
         )],
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             denies("chown -R dev /", "permissions"),
             denies("chown -R --reference=x /", "permissions"),
             denies("chgrp dev /etc/shadow", "permissions"),
@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Program] = &[
             OneOf(&[On(RECURSIVE, Rights(Operands, Depth::Tree)), On(Always, Rights(Operands, Depth::Entry))]),
         )],
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             denies("setfacl -R -m u:dev:rwx /", "permissions"),
             denies("setfacl -m u:dev:rw /etc/shadow", "permissions"),
             allows("setfacl -m u:dev:rw notes.txt"),
@@ -98,7 +98,7 @@ pub(super) const ROWS: &[Program] = &[
             ]),
         )],
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             denies("chattr -R +i /", "permissions"),
             denies("chattr -R -i /", "permissions"),
             denies("chattr +i /etc/shadow", "permissions"),
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["setcap"],
         effects: &[On(Always, Is(Kind::SetUserId, "This gives a program rights of root."))],
         prints: Prints::Nothing,
-        examples: &[asks("setcap cap_net_raw+ep tool", "permissions"), allows("setcap --help")],
+        examples: examples![asks("setcap cap_net_raw+ep tool", "permissions"), allows("setcap --help")],
         ..PROGRAM
     },
 ];

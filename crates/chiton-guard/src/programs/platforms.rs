@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["pg:psql"]), Query(Which::Values(&["c", "command"]))),
         ],
         spares: &["--help", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("heroku apps:destroy web --confirm web", "remote-data"),
             asks("heroku pg:reset DATABASE_URL -a shop --confirm shop", "remote-data"),
             asks("heroku config:unset SECRET -a shop", "remote-data"),
@@ -97,7 +97,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["ssh console", "machine|machines exec", "console"]), RunText(Which::Values(&["C", "command"]))),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("fly apps destroy web", "remote-data"),
             asks("flyctl volumes destroy vol_1 -y", "remote-data"),
             asks("fly -a shop postgres detach db", "remote-data"),
@@ -136,7 +136,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["alias set", "teams invite"]), Is(Publish, LIVE)),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("vercel rm web --yes", "remote-data"),
             asks("vercel --token x project rm web", "remote-data"),
             asks("vercel env rm SECRET production", "remote-data"),
@@ -186,7 +186,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         runs: Runs::If(All(&[Called(&["railway"]), Says(&["run"])]), &Runs::Operands(1)),
         spares: &["--help", "--dry-run", "-h", "--no-push", "-n"],
-        examples: &[
+        examples: examples![
             asks("netlify sites:delete 123 -f", "remote-data"),
             asks("netlify deploy --prod --dir dist", "publish"),
             asks("npx netlify deploy --prod", "publish"),
@@ -232,7 +232,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-h", "--dry-run", "--local"],
-        examples: &[
+        examples: examples![
             asks("wrangler delete", "remote-data"),
             asks("npx wrangler r2 bucket delete x", "remote-data"),
             asks("wrangler kv namespace delete --namespace-id x", "remote-data"),
@@ -272,7 +272,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("firebase firestore:delete --all-collections -f", "remote-data"),
             asks("firebase --project prod database:remove / -f", "remote-data"),
             asks("firebase hosting:disable -f", "remote-data"),
@@ -307,7 +307,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["functions deploy"]), Is(Publish, LIVE)),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("supabase db reset --linked", "remote-data"),
             asks("npx supabase db reset", "remote-data"),
             asks("supabase projects delete x", "remote-data"),
@@ -343,7 +343,7 @@ pub(super) const ROWS: &[Program] = &[
             On(All(&[Called(&["turso"]), Says(&["db shell"])]), Query(Which::OperandsFrom(3))),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("neonctl projects delete x", "remote-data"),
             asks("neonctl branches reset main --parent", "remote-data"),
             asks("pscale database delete shop --force", "remote-data"),
@@ -378,7 +378,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["dbusers|accessLists create"]), Is(Accounts, "This would change who may use a database{where}.")),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("atlas schema clean -u mysql://db/shop --auto-approve", "remote-data"),
             asks("atlas schema apply -u mysql://db/shop --to file://s.sql --auto-approve", "remote-data"),
             asks("atlas clusters delete shop --force", "remote-data"),
@@ -424,7 +424,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("eas submit -p ios", "publish"),
             asks("npx eas update --branch production", "publish"),
             asks("expo publish", "publish"),

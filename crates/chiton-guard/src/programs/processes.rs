@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["kill"],
         custom: Some(kill),
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             denies("kill -9 -1", "kill-all"),
             denies("kill 1", "kill-all"),
             denies("kill $(ps -e -o pid)", "kill-all"),
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["killall", "skill", "snice"],
         custom: Some(kill_by_name),
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             denies("killall systemd", "kill-all"),
             denies("killall -u dev", "kill-all"),
             denies("killall chiton", "kill-self"),
@@ -42,7 +42,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["pkill"],
         custom: Some(kill_by_name),
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             denies("pkill .", "kill-all"),
             denies("pkill -u dev", "kill-all"),
             denies("pkill -P 1", "kill-all"),
@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["killall5"],
         effects: &[On(Always, Is(KillAll, "This ends all processes."))],
         prints: Prints::Nothing,
-        examples: &[denies("killall5 -9", "kill-all"), allows("killall5 --help")],
+        examples: examples![denies("killall5 -9", "kill-all"), allows("killall5 --help")],
         ..PROGRAM
     },
     Program {
@@ -66,21 +66,25 @@ pub(super) const ROWS: &[Program] = &[
             Is(KillAll, "This ends every process that uses the file system."),
         )],
         prints: Prints::Labelled(CHOSEN),
-        examples: &[denies("fuser -km /", "kill-all"), allows("fuser -k 8080/tcp"), allows("fuser -v /home")],
+        examples: examples![denies("fuser -km /", "kill-all"), allows("fuser -k 8080/tcp"), allows("fuser -v /home")],
         ..PROGRAM
     },
     Program {
         names: &["ps"],
         custom: Some(list_processes),
         prints: Prints::Labelled(NOT_CHOSEN),
-        examples: &[allows("ps aux"), allows("kill $(ps -p 4711 -o pid=)"), denies("kill $(ps -eo pid)", "kill-all")],
+        examples: examples![
+            allows("ps aux"),
+            allows("kill $(ps -p 4711 -o pid=)"),
+            denies("kill $(ps -eo pid)", "kill-all")
+        ],
         ..PROGRAM
     },
     Program {
         names: &["pgrep", "pidof", "lsof"],
         custom: Some(find_processes),
         prints: Prints::Labelled(CHOSEN),
-        examples: &[
+        examples: examples![
             allows("kill $(pgrep -f vite)"),
             allows("kill $(lsof -t -i:3000)"),
             denies("kill $(pgrep .)", "kill-all"),

@@ -24,7 +24,7 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[On(Says(&["upload|publish|push", "register", "move|copy|remove"]), Is(Publish, REGISTRY))],
         runs: Runs::Perhaps,
         spares: &["--help", "-h", "--dry-run"],
-        examples: &[
+        examples: examples![
             asks("twine upload dist/*", "publish"),
             asks("python -m twine upload --repository testpypi dist/*", "publish"),
             asks("maturin upload dist/x.whl", "publish"),
@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(Publish, "This would publish the package to a registry."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("python setup.py sdist upload", "publish"),
             asks("python3 setup.py register -r pypi sdist upload", "publish"),
             allows("python setup.py sdist bdist_wheel"),
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         runs: Runs::Perhaps,
         spares: &["--help"],
-        examples: &[
+        examples: examples![
             asks("gem push x-1.0.gem", "publish"),
             asks("gem yank x -v 1.0", "publish"),
             asks("gem owner x -a evil@x.io", "publish"),
@@ -115,7 +115,7 @@ pub(super) const ROWS: &[Program] = &[
             "--help", "-h", "--dry-run", "-d", "--dryRun", "--preview", "--print", "--noop", "--no-publish",
             "--release-version", "--changelog",
         ],
-        examples: &[
+        examples: examples![
             asks("semantic-release", "publish"),
             asks("npx semantic-release --ci", "publish"),
             asks("npx changeset publish", "publish"),
@@ -168,7 +168,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-h", "--version"],
-        examples: &[
+        examples: examples![
             asks("mvn deploy", "publish"),
             asks("mvn -B -DskipTests clean deploy", "publish"),
             asks("./mvnw release:perform", "publish"),
@@ -226,7 +226,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: &["--help", "-h", "--dry-run", "-m"],
-        examples: &[
+        examples: examples![
             asks("gradle publish", "publish"),
             asks("./gradlew :lib:publish publishToSonatype", "publish"),
             asks("./gradlew publishPlugins", "publish"),
@@ -257,7 +257,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         spares: &["--help", "-h", "--dry-run"],
         runs: Runs::Perhaps,
-        examples: &[
+        examples: examples![
             asks("dotnet nuget push x.nupkg -k key -s https://api.nuget.org/v3/index.json", "publish"),
             asks("dotnet nuget delete X 1.0 --non-interactive", "publish"),
             asks("nuget push x.nupkg", "publish"),
@@ -325,7 +325,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         runs: Runs::Perhaps,
         spares: &["--help", "-h", "--dry-run", "-n", "--pre-release-check"],
-        examples: &[
+        examples: examples![
             asks("cabal upload --publish dist/x.tar.gz", "publish"),
             asks("stack upload .", "publish"),
             asks("pod trunk push X.podspec", "publish"),
@@ -364,7 +364,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         runs: Runs::If(Says(&["exec"]), &Runs::Operands(1)),
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("npx lerna publish from-package --yes", "publish"),
             asks("npx nx release publish", "publish"),
             denies("lerna exec -- rm -rf /", "delete-root"),
@@ -387,7 +387,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         prints: Prints::Settings,
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("opam publish", "publish"),
             asks("luarocks upload x.rockspec", "publish"),
             asks("ng deploy", "publish"),
@@ -440,7 +440,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("oras push registry.example.com/x:1 x.tgz", "publish"),
             asks("skopeo copy docker-archive:x.tar docker://registry.example.com/x", "publish"),
             asks("skopeo delete docker://registry.example.com/x:1", "remote-data"),
@@ -531,7 +531,7 @@ pub(super) const ROWS: &[Program] = &[
         runs: Runs::Perhaps,
         prints: Prints::Unknown,
         spares: &["--help", "-h", "--dry-run", "-n"],
-        examples: &[
+        examples: examples![
             asks("electron-builder --publish always", "publish"),
             asks("npx electron-forge publish", "publish"),
             asks("jfrog rt u dist/ repo/", "publish"),

@@ -24,7 +24,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Given(&["remove"]), Is(Accounts, "This would change who may use the broker{where}.")),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("kafka-topics --bootstrap-server kafka:9092 --delete --topic orders", "remote-data"),
             asks("kafka-topics.sh --delete --topic '.*' --bootstrap-server kafka:9092", "remote-data"),
             asks(
@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete messages of the broker."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("kafka-delete-records.sh --bootstrap-server k --offset-json-file x.json", "remote-data"),
             allows("kafka-storage.sh random-uuid"),
         ],
@@ -74,7 +74,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete{what} of the broker{where}, with the messages in it."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("rpk topic delete orders", "remote-data"),
             asks("pulsar-admin topics delete persistent://a/b/c", "remote-data"),
             asks("kafkactl delete topic orders", "remote-data"),
@@ -106,7 +106,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("rabbitmqctl reset", "remote-data"),
             asks("rabbitmqctl -n rabbit@mq purge_queue orders", "remote-data"),
             asks("rabbitmqctl delete_vhost /", "remote-data"),
@@ -138,7 +138,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("nats stream rm ORDERS -f", "remote-data"),
             asks("nats -s nats://mq stream purge ORDERS --force", "remote-data"),
             asks("nats kv del config", "remote-data"),
@@ -155,7 +155,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would throw away all waiting tasks{where}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("celery -A app purge -f", "remote-data"),
             asks("celery -A app worker --purge", "remote-data"),
             allows("celery -A app worker -l info"),
@@ -173,7 +173,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would throw away waiting messages{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("rq empty default", "remote-data"),
             asks("rq empty --all", "remote-data"),
             asks("artemis queue purge --name orders", "remote-data"),
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Has(&["-d", "-r", "-h"]), Is(DropRemote, "This would delete or hold mail that waits to be sent.")),
             On(Has(&["-Mrm", "-Mf", "-Mg"]), Is(DropRemote, "This would delete mail that waits to be sent.")),
         ],
-        examples: &[
+        examples: examples![
             asks("postsuper -d ALL", "remote-data"),
             asks("exim4 -Mrm 1abc", "remote-data"),
             allows("exim4 -bp"),
@@ -200,7 +200,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["nsupdate"],
         effects: &[On(Always, Is(DropRemote, "This would change records of the name service."))],
         spares: &["-V", "--help"],
-        examples: &[asks("nsupdate -k key update.txt", "remote-data"), allows("nsupdate -V")],
+        examples: examples![asks("nsupdate -k key update.txt", "remote-data"), allows("nsupdate -V")],
         ..TOOL
     },
     Program {
@@ -221,7 +221,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would change records of the name service{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("dnscontrol push", "remote-data"),
             asks("octodns-sync --config-file c.yml --doit", "remote-data"),
             asks("cli53 delete --purge example.com", "remote-data"),

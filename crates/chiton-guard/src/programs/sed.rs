@@ -19,7 +19,7 @@ const SED: Grammar = Grammar {
 pub(super) const ROWS: &[Program] = &[Program {
     names: &["sed", "gsed"],
     prints: Prints::By(sed),
-    examples: &[
+    examples: examples![
         denies("sed '1e rm -rf /' x", "delete-root"),
         denies("echo '1e rm -rf /' | sed -f - x", "delete-root"),
         asks("sed 's/x/id/e' x", "hidden-run"),

@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &SHELLS,
         custom: Some(|machine, call, world| Some(start(machine, call, world.clone()))),
-        examples: &[
+        examples: examples![
             denies("bash -c 'rm -rf /'", "delete-root"),
             denies("echo 'rm -rf /' | sh", "delete-root"),
             denies("echo 'rm -rf /' > x.sh; sh x.sh", "delete-root"),
@@ -47,7 +47,7 @@ pub(super) const ROWS: &[Program] = &[
         },
         runs: Runs::FirstOf(&[Runs::Text(Which::Values(&["c", "command", "session-command"])), Runs::Input]),
         prompts: &[(Always, "it asks for a password")],
-        examples: &[
+        examples: examples![
             denies("su - root -c 'rm -rf /'", "delete-root"),
             denies("echo 'rm -rf /' | su", "delete-root"),
             allows("su - postgres -c 'psql -l'"),

@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: Grammar { short: "nq", long: &["interval", "equexit"], stops: true, ..Grammar::PLAIN },
         runs: Runs::Joined,
         prompts: &[(Always, "it never ends by itself")],
-        examples: &[denies("watch -n 5 'rm -rf /'", "delete-root"), allows("watch -n 5 kubectl get pods")],
+        examples: examples![denies("watch -n 5 'rm -rf /'", "delete-root"), allows("watch -n 5 kubectl get pods")],
         ..PROGRAM
     },
     Program {
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Program] = &[
             ..Grammar::PLAIN
         },
         runs: Runs::FirstOf(&[Runs::Text(Which::Values(&["c", "command"])), Runs::Input]),
-        examples: &[
+        examples: examples![
             denies("script -qc 'rm -rf /' log", "delete-root"),
             denies("echo 'rm -rf /' | script log", "delete-root"),
             allows("script -qc 'make test' log"),
@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: FLOCK,
         custom: Some(flock_with_text),
         runs: Runs::Operands(1),
-        examples: &[
+        examples: examples![
             denies("flock lock rm -rf /", "delete-root"),
             denies("flock lock -c 'rm -rf /'", "delete-root"),
             allows("flock -n lock make"),
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["parallel", "rush", "env_parallel"],
         custom: Some(|machine, call, world| Some(for_each_item(machine, call, world))),
-        examples: &[
+        examples: examples![
             denies("parallel rm -rf ::: /", "delete-root"),
             denies("echo / | parallel 'rm -rf {}'", "delete-root"),
             denies("parallel --pipe bash <<< 'rm -rf /'", "delete-root"),
@@ -66,7 +66,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["tmux", "screen", "byobu"],
         custom: Some(in_another_terminal),
-        examples: &[
+        examples: examples![
             denies("tmux new -d 'rm -rf /'", "delete-root"),
             denies("tmux send-keys -t web 'rm -rf /' Enter", "delete-root"),
             denies("screen -dm rm -rf /", "delete-root"),
@@ -84,7 +84,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["at", "batch"],
         custom: Some(later),
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             asks("echo 'make' | at midnight", "persistence"),
             denies("echo 'rm -rf /' | at now", "delete-root"),
             allows("at -l"),
@@ -94,13 +94,13 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["newgrp"],
         runs: Runs::Input,
-        examples: &[denies("echo 'rm -rf /' | newgrp docker", "delete-root"), allows("newgrp docker")],
+        examples: examples![denies("echo 'rm -rf /' | newgrp docker", "delete-root"), allows("newgrp docker")],
         ..PROGRAM
     },
     Program {
         names: &["expect"],
         custom: Some(expect),
-        examples: &[
+        examples: examples![
             denies("expect -c 'system \"rm -rf /\"'", "delete-root"),
             denies("expect -c 'spawn rm -rf /; expect eof'", "delete-root"),
             allows("expect login.exp"),
@@ -115,7 +115,7 @@ pub(super) const ROWS: &[Program] = &[
             Runs::If(Has(&["-c", "--command"]), &Runs::Words(Which::Behind(&["-c", "--command"]))),
             Runs::Perhaps,
         ]),
-        examples: &[
+        examples: examples![
             denies("nix-shell -p jq --run 'rm -rf /'", "delete-root"),
             denies("nix shell nixpkgs#jq -c rm -rf /", "delete-root"),
             allows("nix build"),
@@ -125,13 +125,13 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["shx"],
         runs: Runs::Words(Which::Arguments),
-        examples: &[denies("shx rm -rf /", "delete-root"), allows("shx mkdir -p dist")],
+        examples: examples![denies("shx rm -rf /", "delete-root"), allows("shx mkdir -p dist")],
         ..PROGRAM
     },
     Program {
         names: &["concurrently", "nodemon", "watchexec", "onchange", "chokidar", "start-server-and-test"],
         custom: Some(command_lines),
-        examples: &[
+        examples: examples![
             denies("concurrently 'npm start' 'rm -rf /'", "delete-root"),
             denies("nodemon --exec 'rm -rf /'", "delete-root"),
             allows("nodemon --exec 'npm start'"),

@@ -24,7 +24,7 @@ pub(super) const ROWS: &[Program] = &[
             All(&[Called(&["mongosh"]), Not(&Any(&[Fed, Operands(2), Has(&["--eval", "-f", "--file"])]))]),
             WAITS,
         )],
-        examples: &[
+        examples: examples![
             asks("mongosh --eval 'db.dropDatabase()'", "remote-data"),
             asks("mongo x --eval 'db.users.drop()'", "remote-data"),
             asks("mongosh --eval 'db.getCollection(\"users\").drop( )'", "remote-data"),
@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would drop each collection before filling it."),
         )],
         spares: DRY_LONG,
-        examples: &[
+        examples: examples![
             asks("mongorestore --drop --uri mongodb://db dump/", "remote-data"),
             asks("mongoimport --drop -d shop -c users users.json", "remote-data"),
             allows("mongorestore dump/"),
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Program] = &[
         },
         custom: Some(keys),
         prompts: &[(All(&[Bare, Not(&Fed)]), WAITS)],
-        examples: &[
+        examples: examples![
             asks("redis-cli FLUSHALL", "remote-data"),
             asks("redis-cli -h cache.example.com -n 2 flushdb async", "remote-data"),
             asks("redis-cli --raw FlushAll", "remote-data"),
@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["memcflush", "memcrm"],
         effects: &[On(Always, Is(DropRemote, "This would empty a cache that others use."))],
         spares: DRY,
-        examples: &[asks("memcflush --servers=cache:11211", "remote-data"), allows("memcflush --help")],
+        examples: examples![asks("memcflush --servers=cache:11211", "remote-data"), allows("memcflush --help")],
         ..TOOL
     },
     Program {
@@ -128,7 +128,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Says(&["auth disable"]), Is(Unprotect, "This would let anybody change the cluster{where}.")),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("etcdctl del --prefix /app", "remote-data"),
             asks("etcdctl --endpoints https://etcd:2379 del '' --from-key", "remote-data"),
             asks("etcdctl member remove 8211f1d0f64f3269", "remote-data"),
@@ -157,7 +157,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete data of the cluster{where}:{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("consul kv delete -recurse app/", "remote-data"),
             asks("consul snapshot restore x.snap", "remote-data"),
             asks("consul acl token delete -id x", "remote-data"),
@@ -193,7 +193,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("vault kv destroy -versions=1 secret/app", "remote-data"),
             asks("vault secrets disable secret/", "remote-data"),
             asks("vault delete secret/app", "remote-data"),
@@ -209,7 +209,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["zkCli.sh", "zkcli", "zookeepercli", "zookeeper-shell", "zookeeper-shell.sh"],
         custom: Some(coordination),
-        examples: &[
+        examples: examples![
             asks("zkCli.sh -server zk:2181 deleteall /app", "remote-data"),
             asks("echo 'rmr /app' | zkCli.sh", "remote-data"),
             asks("zookeeper-shell zk:2181 deleteall /brokers", "remote-data"),
@@ -232,7 +232,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete indices of the search cluster."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("curator --config c.yml action.yml", "remote-data"),
             asks("curator_cli --host es delete_indices --filter_list '[]'", "remote-data"),
             asks("elasticdump --input=http://es/x --output=$ --delete=true", "remote-data"),
@@ -253,7 +253,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete or empty a bucket of the database cluster{where}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("couchbase-cli bucket-delete -c db --bucket shop", "remote-data"),
             asks("couchbase-cli bucket-flush -c db --bucket shop --force", "remote-data"),
             allows("couchbase-cli bucket-list -c db"),
@@ -272,7 +272,7 @@ pub(super) const ROWS: &[Program] = &[
             Is(DropRemote, "This would delete data of the database cluster{names}."),
         )],
         spares: DRY,
-        examples: &[
+        examples: examples![
             asks("tiup cluster destroy prod", "remote-data"),
             asks("yb-admin delete_table ysql.shop users", "remote-data"),
             allows("tiup cluster display prod"),

@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["shutdown", "poweroff", "reboot", "halt", "telinit", "pm-suspend", "pm-hibernate", "rtcwake"],
         effects: &[On(Not(&ONLY_ANNOUNCES), STOPS)],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("shutdown -h now", "power"),
             denies("reboot", "power"),
             allows("shutdown -c"),
@@ -24,7 +24,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["init"],
         effects: &[On(Not(&Any(&[ONLY_ANNOUNCES, Bare])), STOPS)],
         prints: Prints::Plain,
-        examples: &[denies("init 0", "power"), allows("init")],
+        examples: examples![denies("init 0", "power"), allows("init")],
         ..PROGRAM
     },
     Program {
@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Program] = &[
             ),
         ],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies("systemctl reboot", "power"),
             denies("systemctl isolate rescue.target", "power"),
             denies("loginctl terminate-user dev", "kill-all"),
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["dbus-send", "busctl", "gdbus"],
         effects: &[On(Contains(&["PowerOff", "Reboot", "Halt", "Suspend", "Hibernate"]), STOPS)],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             denies(
                 "busctl call org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager Reboot b 1",
                 "power",
@@ -91,7 +91,7 @@ pub(super) const ROWS: &[Program] = &[
             ]),
         )],
         prints: Prints::Plain,
-        examples: &[denies("kexec -e", "power"), asks("kexec -l vmlinuz", "power"), allows("kexec --version")],
+        examples: examples![denies("kexec -e", "power"), asks("kexec -l vmlinuz", "power"), allows("kexec --version")],
         ..PROGRAM
     },
     Program {
@@ -104,7 +104,7 @@ pub(super) const ROWS: &[Program] = &[
             CHANGES_KERNEL,
         )],
         prints: Prints::Plain,
-        examples: &[asks("modprobe -r nvidia", "kernel"), allows("modprobe -n nvidia")],
+        examples: examples![asks("modprobe -r nvidia", "kernel"), allows("modprobe -n nvidia")],
         ..PROGRAM
     },
     Program {
@@ -121,7 +121,7 @@ pub(super) const ROWS: &[Program] = &[
             CHANGES_KERNEL,
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("rmmod nvidia", "kernel"),
             asks("update-grub", "kernel"),
             allows("efibootmgr"),
@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Program] = &[
         runs: Runs::Perhaps,
         prints: Prints::Plain,
         effects: &[On(Verb(&["load", "unload", "insert", "remove"]), OnMachine(Kernel, "This changes the kernel."))],
-        examples: &[asks("kmod insert x.ko", "kernel"), allows("kmod list")],
+        examples: examples![asks("kmod insert x.ko", "kernel"), allows("kmod list")],
         ..PROGRAM
     },
     Program {
@@ -144,7 +144,7 @@ pub(super) const ROWS: &[Program] = &[
             OnMachine(Kernel, "This changes settings of the kernel."),
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("sysctl -w vm.swappiness=10", "kernel"),
             asks("sysctl -p", "kernel"),
             allows("sysctl vm.swappiness"),
@@ -154,7 +154,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["bleachbit"],
         effects: &[On(Has(&["--shred", "-s"]), Delete(Which::Operands, Depth::Tree, "This would shred"))],
-        examples: &[denies("bleachbit --shred /home/dev", "delete-home"), allows("bleachbit --list")],
+        examples: examples![denies("bleachbit --shred /home/dev", "delete-home"), allows("bleachbit --list")],
         ..PROGRAM
     },
     Program {
@@ -166,7 +166,7 @@ pub(super) const ROWS: &[Program] = &[
             ])),
             OnMachine(Unprotect, "This changes whose certificates are trusted."),
         )],
-        examples: &[
+        examples: examples![
             asks("certutil -d ~/.pki/nssdb -A -t C -n x -i x.crt", "security-off"),
             asks("trust anchor x.crt", "security-off"),
             allows("certutil -d ~/.pki/nssdb -L"),
@@ -179,7 +179,7 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[On(Not(&Has(&["-l"])), OnMachine(Persist, "This changes the table of timers."))],
         prints: Prints::Plain,
         prompts: &[(Has(&["-e"]), "it opens an editor")],
-        examples: &[
+        examples: examples![
             asks("crontab jobs.txt", "persistence"),
             denies("echo '@reboot rm -rf /' | crontab -", "delete-root"),
             denies("crontab - <<< '0 4 * * * rm -rf /'", "delete-root"),
@@ -194,7 +194,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         effects: &[On(Always, CHANGES_ACCOUNTS)],
         prints: Prints::Plain,
-        examples: &[asks("useradd eve", "accounts"), asks("chpasswd", "accounts"), allows("useradd --help")],
+        examples: examples![asks("useradd eve", "accounts"), asks("chpasswd", "accounts"), allows("useradd --help")],
         ..PROGRAM
     },
     Program {
@@ -202,7 +202,7 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[On(Not(&Has(&["-S", "--status"])), CHANGES_ACCOUNTS)],
         prints: Prints::Plain,
         prompts: &[(WAITS_FOR_KEYS, "it asks for a password")],
-        examples: &[asks("passwd root", "accounts"), allows("passwd -S dev")],
+        examples: examples![asks("passwd root", "accounts"), allows("passwd -S dev")],
         ..PROGRAM
     },
     Program {
@@ -210,14 +210,14 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[On(Always, CHANGES_ACCOUNTS)],
         prints: Prints::Plain,
         prompts: &[(WAITS_FOR_KEYS, "it asks for a password")],
-        examples: &[asks("chsh -s /bin/zsh", "accounts"), allows("chsh --help")],
+        examples: examples![asks("chsh -s /bin/zsh", "accounts"), allows("chsh --help")],
         ..PROGRAM
     },
     Program {
         names: &["chage"],
         effects: &[On(Not(&Has(&["-l", "--list"])), CHANGES_ACCOUNTS)],
         prints: Prints::Plain,
-        examples: &[asks("chage -M 90 dev", "accounts"), allows("chage -l dev")],
+        examples: examples![asks("chage -M 90 dev", "accounts"), allows("chage -l dev")],
         ..PROGRAM
     },
     Program {
@@ -225,38 +225,38 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[On(Not(&All(&[Called(&["visudo"]), Has(&["-c", "--check"])])), CHANGES_ACCOUNTS)],
         prints: Prints::Plain,
         prompts: &[(WAITS_FOR_KEYS, "it opens an editor")],
-        examples: &[asks("visudo", "accounts"), asks("vipw -s", "accounts"), allows("visudo -c")],
+        examples: examples![asks("visudo", "accounts"), asks("vipw -s", "accounts"), allows("visudo -c")],
         ..PROGRAM
     },
     Program {
         names: &["ssh-copy-id"],
         effects: &[On(Always, Is(Persist, "This adds a key that may log in."))],
         prints: Prints::Plain,
-        examples: &[asks("ssh-copy-id dev@host", "persistence"), allows("ssh-copy-id --help")],
+        examples: examples![asks("ssh-copy-id dev@host", "persistence"), allows("ssh-copy-id --help")],
         ..PROGRAM
     },
     Program {
         names: &["update-rc.d", "chkconfig", "rc-update", "systemd-sysusers"],
         effects: &[On(Always, OnMachine(Persist, "This makes a service start by itself."))],
         prints: Prints::Plain,
-        examples: &[asks("update-rc.d web defaults", "persistence"), allows("chkconfig --help")],
+        examples: examples![asks("update-rc.d web defaults", "persistence"), allows("chkconfig --help")],
         ..PROGRAM
     },
     Program {
         names: &["setenforce", "aa-disable", "aa-teardown", "aa-complain", "setsebool", "semanage"],
         effects: &[On(Always, CHANGES_PROTECTION)],
         prints: Prints::Plain,
-        examples: &[asks("setenforce 0", "security-off"), allows("semanage --help")],
+        examples: examples![asks("setenforce 0", "security-off"), allows("semanage --help")],
         ..PROGRAM
     },
     Program {
         names: &["auditctl"],
         effects: &[On(Not(&Has(&["-l", "-s"])), CHANGES_PROTECTION)],
         prints: Prints::Plain,
-        examples: &[asks("auditctl -e 0", "security-off"), allows("auditctl -l")],
+        examples: examples![asks("auditctl -e 0", "security-off"), allows("auditctl -l")],
         ..PROGRAM
     },
-    Program { names: &["ausearch"], prints: Prints::Plain, examples: &[allows("ausearch -m avc")], ..PROGRAM },
+    Program { names: &["ausearch"], prints: Prints::Plain, examples: examples![allows("ausearch -m avc")], ..PROGRAM },
     Program {
         names: &["journalctl"],
         effects: &[On(
@@ -268,7 +268,7 @@ pub(super) const ROWS: &[Program] = &[
             All(&[Has(&["-f", "--follow"]), Not(&Has(&["--no-pager"])), Not(&Fed)]),
             "with -f it never ends by itself",
         )],
-        examples: &[asks("journalctl --vacuum-time=1s", "logs"), allows("journalctl -u web --no-pager")],
+        examples: examples![asks("journalctl --vacuum-time=1s", "logs"), allows("journalctl -u web --no-pager")],
         ..PROGRAM
     },
     Program {
@@ -279,7 +279,7 @@ pub(super) const ROWS: &[Program] = &[
             Has(&["-C", "-c", "--clear", "--read-clear"]),
             OnMachine(EraseLog, "This empties the log of the kernel."),
         )],
-        examples: &[asks("dmesg -C", "logs"), allows("dmesg -T")],
+        examples: examples![asks("dmesg -C", "logs"), allows("dmesg -T")],
         ..PROGRAM
     },
     Program {
@@ -287,7 +287,7 @@ pub(super) const ROWS: &[Program] = &[
         runs: Runs::Perhaps,
         prints: Prints::Plain,
         effects: &[On(Has(&["-f", "--force"]), Is(EraseLog, "This rotates logs before their time."))],
-        examples: &[asks("logrotate -f /etc/logrotate.conf", "logs"), allows("logrotate -d web.conf")],
+        examples: examples![asks("logrotate -f /etc/logrotate.conf", "logs"), allows("logrotate -d web.conf")],
         ..PROGRAM
     },
     Program {
@@ -297,7 +297,7 @@ pub(super) const ROWS: &[Program] = &[
             OnMachine(ChangeSystem, "This changes the system."),
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("update-alternatives --set editor /usr/bin/vim", "system-write"),
             asks("timedatectl set-ntp true", "system-write"),
             allows("ldconfig -p"),

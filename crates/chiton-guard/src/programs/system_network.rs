@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Program] = &[
             CHANGES_FIREWALL,
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("iptables -F", "firewall"),
             asks("iptables -A INPUT -p tcp --dport 22 -j DROP", "firewall"),
             allows("iptables -t nat -L -n"),
@@ -34,28 +34,28 @@ pub(super) const ROWS: &[Program] = &[
         names: &["iptables-restore", "ip6tables-restore", "iptables-apply", "firewalld", "pfctl"],
         effects: &[On(Always, CHANGES_FIREWALL)],
         prints: Prints::Plain,
-        examples: &[asks("iptables-restore rules.v4", "firewall"), allows("iptables-restore --help")],
+        examples: examples![asks("iptables-restore rules.v4", "firewall"), allows("iptables-restore --help")],
         ..PROGRAM
     },
     Program {
         names: &["nft"],
         effects: &[On(Not(&Any(&[Verb(&["list", "describe", "monitor"]), NoVerb])), CHANGES_FIREWALL)],
         prints: Prints::Plain,
-        examples: &[asks("nft flush ruleset", "firewall"), allows("nft list ruleset")],
+        examples: examples![asks("nft flush ruleset", "firewall"), allows("nft list ruleset")],
         ..PROGRAM
     },
     Program {
         names: &["ufw"],
         effects: &[On(Not(&Any(&[Verb(&["status", "version", "show", "app"]), NoVerb])), CHANGES_FIREWALL)],
         prints: Prints::Plain,
-        examples: &[asks("ufw disable", "firewall"), allows("ufw status verbose")],
+        examples: examples![asks("ufw disable", "firewall"), allows("ufw status verbose")],
         ..PROGRAM
     },
     Program {
         names: &["firewall-cmd"],
         custom: Some(firewall_cmd),
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("firewall-cmd --zone=public --add-port=22/tcp", "firewall"),
             allows("firewall-cmd --zone=public --list-all"),
         ],
@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Program] = &[
             OnMachine(Firewall, "This changes how packets are handled."),
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("ipset destroy blocked", "firewall"),
             asks("tc qdisc del dev eth0 root", "firewall"),
             allows("ipset list"),
@@ -83,7 +83,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["ip"],
         custom: Some(ip),
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("ip link set eth0 down", "firewall"),
             asks("ip netns exec blue ip route flush all", "firewall"),
             allows("ip -br addr show"),
@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Program] = &[
             CHANGES_NETWORK,
         )],
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("ifconfig eth0 down", "firewall"),
             asks("ifup eth0", "firewall"),
             allows("nmcli device status"),
@@ -116,10 +116,13 @@ pub(super) const ROWS: &[Program] = &[
             On(Always, RunHelper(Which::Values(&["z"]))),
             On(Always, IsOn(Which::Values(&["z"]), RunHidden, "This option of tcpdump runs another program.")),
         ],
-        examples: &[asks("tcpdump -z /tmp/x -w capture.pcap", "hidden-run"), allows("tcpdump -i eth0 -c 10 port 80")],
+        examples: examples![
+            asks("tcpdump -z /tmp/x -w capture.pcap", "hidden-run"),
+            allows("tcpdump -i eth0 -c 10 port 80")
+        ],
         ..PROGRAM
     },
-    Program { names: &["nmap"], examples: &[allows("nmap -p 1-1000 localhost")], ..PROGRAM },
+    Program { names: &["nmap"], examples: examples![allows("nmap -p 1-1000 localhost")], ..PROGRAM },
 ];
 
 const CHANGES_FIREWALL: Does = OnMachine(Firewall, "This changes the firewall.");

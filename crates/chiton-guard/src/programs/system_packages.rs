@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Program] = &[
             ]),
             "it asks before it goes on; use -y",
         )],
-        examples: &[
+        examples: examples![
             asks("apt-get remove -y coreutils", "delete-system"),
             asks("apt-get purge --allow-remove-essential -y vim", "delete-system"),
             asks("apt-get -o APT::Update::Pre-Invoke::=sh update", "hidden-run"),
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["aptitude", "apk", "pacman", "zypper", "dpkg", "rpm", "snap", "brew", "port"],
         effects: EFFECTS,
         prints: Prints::Plain,
-        examples: &[
+        examples: examples![
             asks("pacman -Rns bash", "delete-system"),
             asks("rpm -e --nodeps vim", "delete-system"),
             allows("dpkg -l bash"),

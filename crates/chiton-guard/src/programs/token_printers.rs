@@ -37,7 +37,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Has(&["auth"]), Has(&["status"]), Has(&["-t", "--show-token"])]),
             All(&[Has(&["config"]), Has(&["get"]), Has(&["token", "oauth_token"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("gh auth token", RULE),
             asks("gh auth status --show-token", RULE),
             asks("T=$(gh auth token); echo $T", RULE),
@@ -52,7 +52,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["git"],
         when: Any(&[All(&[Has(&["credential"]), Has(&["fill"])]), All(&[Starts(&["credential-"]), Has(&["get"])])]),
-        examples: &[
+        examples: examples![
             asks("git credential fill <<< host=github.com", RULE),
             asks("git credential-store get", RULE),
             allows("git credential approve < answer"),
@@ -61,7 +61,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["git-credential-*", "docker-credential-*"],
         when: Has(&["get"]),
-        examples: &[
+        examples: examples![
             asks("docker-credential-desktop get <<< https://index.docker.io/v1/", RULE),
             allows("docker-credential-desktop version"),
         ],
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Verb(&["token"]), Not(&Has(&["revoke"]))]),
             All(&[Verb(&["config", "c", "get"]), Contains(&["_auth", "_password", "AuthToken", "authToken"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("npm token list", RULE),
             asks("npm config get //registry.npmjs.org/:_authToken", RULE),
             asks("yarn config get npmAuthToken", RULE),
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             ]),
             All(&[Has(&["kms"]), Has(&["decrypt"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("aws configure get aws_secret_access_key", RULE),
             asks("aws configure export-credentials", RULE),
             asks("aws sts get-session-token", RULE),
@@ -134,7 +134,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Has(&["service-accounts"]), Has(&["keys"]), Has(&["create"])]),
             All(&[Has(&["kms"]), Has(&["decrypt"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("gcloud auth print-access-token", RULE),
             asks("gcloud auth application-default print-access-token", RULE),
             asks("gcloud secrets versions access latest --secret=db", RULE),
@@ -150,7 +150,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Has(&["keyvault"]), Has(&["secret", "key", "certificate"]), Has(&["show", "download", "backup"])]),
             All(&[Has(&["keys", "key", "credential", "credentials"]), Has(&["list", "show", "renew", "reset"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("az account get-access-token", RULE),
             asks("az keyvault secret show --name db --vault-name v", RULE),
             asks("az storage account keys list -n x", RULE),
@@ -178,7 +178,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Has(&["extract"]), Starts(&["secret"]), Has(&["--to=-"])]),
             Has(&["view-secret", "get-secret"]),
         ]),
-        examples: &[
+        examples: examples![
             asks("kubectl get secrets -o yaml", RULE),
             asks("kubectl -n prod get secret/db -ojsonpath='{.data}'", RULE),
             asks("kubectl get secret db -o jsonpath='{.data.password}' | base64 -d", RULE),
@@ -198,7 +198,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Verb(&["output"]), Has(&["-json", "--json"]), Not(&Operands(2))]),
             All(&[Verb(&["state"]), Has(&["pull"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("terraform output -raw db_password", RULE),
             asks("terraform output -json", RULE),
             asks("tofu state pull", RULE),
@@ -210,7 +210,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["pulumi"],
         when: Any(&[Has(&["--show-secrets"]), All(&[Has(&["config"]), Has(&["get"]), Contains(SECRET_WORDS)])]),
-        examples: &[
+        examples: examples![
             asks("pulumi stack output --show-secrets", RULE),
             asks("pulumi config get dbPassword", RULE),
             allows("pulumi config get aws:region"),
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             Has(&["auth:token", "config", "config:get", "pg:credentials:url"]),
             Has(&["authorizations:create"]),
         ]),
-        examples: &[
+        examples: examples![
             asks("heroku auth:token", RULE),
             asks("heroku config -a web", RULE),
             asks("heroku config:get DATABASE_URL -a web", RULE),
@@ -242,7 +242,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Has(&["config"]), Has(&["--list"])]),
             All(&[Has(&["env"]), Has(&["pull"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("fly auth token", RULE),
             asks("vercel env pull", RULE),
             asks("netlify env:list", RULE),
@@ -262,7 +262,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
                 "rename", "copy", "git", "init", "help", "version", "edit",
             ]),
         ])),
-        examples: &[
+        examples: examples![
             asks("pass show web/github", RULE),
             asks("pass web/github", RULE),
             allows("pass ls"),
@@ -272,7 +272,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["gopass", "rbw", "lpass", "credstash", "keyring"],
         when: Has(&["show", "cat", "get", "code", "otp", "export", "fscopy", "getall"]),
-        examples: &[
+        examples: examples![
             asks("gopass show web/github", RULE),
             asks("rbw get github", RULE),
             asks("keyring get system dev", RULE),
@@ -287,7 +287,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Has(&["signin"]), Has(&["--raw"])]),
             Has(&["--reveal"]),
         ]),
-        examples: &[
+        examples: examples![
             asks("op read op://team/db/password", RULE),
             asks("op item get db --fields password", RULE),
             allows("op item list"),
@@ -301,12 +301,12 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Verb(&["list"]), Has(&["items"])]),
             All(&[Verb(&["unlock", "login"]), Has(&["--raw"])]),
         ]),
-        examples: &[asks("bw get password db", RULE), asks("bw unlock --raw", RULE), allows("bw status")],
+        examples: examples![asks("bw get password db", RULE), asks("bw unlock --raw", RULE), allows("bw status")],
     },
     TokenPrinter {
         names: &["keepassxc-cli", "kpcli"],
         when: Verb(&["show", "clip", "export", "extract", "attachment-export"]),
-        examples: &[asks("keepassxc-cli show -s db.kdbx web", RULE), allows("keepassxc-cli ls db.kdbx")],
+        examples: examples![asks("keepassxc-cli show -s db.kdbx web", RULE), allows("keepassxc-cli ls db.kdbx")],
     },
     TokenPrinter {
         names: &["vault", "bao"],
@@ -317,7 +317,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             Has(&["-token-only"]),
             All(&[Verb(&["operator"]), Has(&["init", "generate-root"])]),
         ]),
-        examples: &[
+        examples: examples![
             asks("vault kv get -field=password secret/db", RULE),
             asks("vault read secret/db", RULE),
             asks("vault print token", RULE),
@@ -331,7 +331,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Verb(&["find-generic-password", "find-internet-password"]), Starts(&["-w", "-g"])]),
             Verb(&["dump-keychain", "export"]),
         ]),
-        examples: &[
+        examples: examples![
             asks("security find-generic-password -w -s web", RULE),
             asks("security dump-keychain", RULE),
             allows("security list-keychains"),
@@ -340,7 +340,10 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["secret-tool", "kwallet-query"],
         when: Any(&[Verb(&["lookup", "search"]), Has(&["-r", "--read-password"])]),
-        examples: &[asks("secret-tool lookup service web", RULE), allows("secret-tool store --label=x service web")],
+        examples: examples![
+            asks("secret-tool lookup service web", RULE),
+            allows("secret-tool store --label=x service web")
+        ],
     },
     TokenPrinter {
         names: &["doppler", "infisical", "chamber", "aws-vault", "berglas", "teller", "envchain"],
@@ -348,7 +351,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             All(&[Verb(&["secrets"]), Not(&Has(&["set", "delete", "upload"]))]),
             Verb(&["export", "read", "env", "access", "show"]),
         ]),
-        examples: &[
+        examples: examples![
             asks("doppler secrets", RULE),
             asks("doppler secrets get DB --plain", RULE),
             asks("chamber read web db", RULE),
@@ -360,7 +363,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["sops"],
         when: Any(&[Has(&["-d", "--decrypt", "--extract"]), Verb(&["decrypt"])]),
-        examples: &[
+        examples: examples![
             asks("sops -d secrets.enc.yaml", RULE),
             asks("sops decrypt secrets.enc.yaml", RULE),
             allows("sops -e secrets.yaml"),
@@ -369,17 +372,17 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["ansible-vault"],
         when: Verb(&["view", "decrypt"]),
-        examples: &[asks("ansible-vault view secrets.yml", RULE), allows("ansible-vault encrypt secrets.yml")],
+        examples: examples![asks("ansible-vault view secrets.yml", RULE), allows("ansible-vault encrypt secrets.yml")],
     },
     TokenPrinter {
         names: &["age", "rage"],
         when: Has(&["-d", "--decrypt"]),
-        examples: &[asks("age -d -i key.txt secret.age", RULE), allows("age -r age1x -o notes.age notes.txt")],
+        examples: examples![asks("age -d -i key.txt secret.age", RULE), allows("age -r age1x -o notes.age notes.txt")],
     },
     TokenPrinter {
         names: &["gpg", "gpg2"],
         when: Starts(&["--export-secret"]),
-        examples: &[
+        examples: examples![
             asks("gpg --export-secret-keys", RULE),
             asks("gpg -a --export-secret-keys dev > key.asc", RULE),
             allows("gpg --list-secret-keys"),
@@ -388,7 +391,7 @@ pub(super) const ROWS: &[TokenPrinter] = &[
     TokenPrinter {
         names: &["rails", "rake"],
         when: Has(&["credentials:show", "credentials:edit", "encrypted:show", "secrets:show"]),
-        examples: &[asks("rails credentials:show", RULE), allows("rails routes")],
+        examples: examples![asks("rails credentials:show", RULE), allows("rails routes")],
     },
     // The machine.
     TokenPrinter {
@@ -398,27 +401,27 @@ pub(super) const ROWS: &[TokenPrinter] = &[
             Has(&["e", "ew", "axe", "auxe", "auxef", "xe"]),
             Starts(&["eww", "auxew", "axew", "auxwwe", "axwwe"]),
         ]),
-        examples: &[asks("ps auxe", RULE), asks("ps eww", RULE), allows("ps -ef"), allows("ps aux")],
+        examples: examples![asks("ps auxe", RULE), asks("ps eww", RULE), allows("ps -ef"), allows("ps aux")],
     },
     TokenPrinter {
         names: &["getent"],
         when: Verb(&["shadow", "gshadow"]),
-        examples: &[asks("getent shadow", RULE), allows("getent passwd dev")],
+        examples: examples![asks("getent shadow", RULE), allows("getent passwd dev")],
     },
     TokenPrinter {
         names: &["nmcli"],
         when: Has(&["-s", "--show-secrets"]),
-        examples: &[asks("nmcli -s connection show home", RULE), allows("nmcli connection show home")],
+        examples: examples![asks("nmcli -s connection show home", RULE), allows("nmcli connection show home")],
     },
     TokenPrinter {
         names: &["kubeseal"],
         when: Has(&["--recovery-unseal"]),
-        examples: &[asks("kubeseal --recovery-unseal < sealed.json", RULE), allows("kubeseal < secret.json")],
+        examples: examples![asks("kubeseal --recovery-unseal < sealed.json", RULE), allows("kubeseal < secret.json")],
     },
     TokenPrinter {
         names: &["mimipenguin", "lazagne", "laZagne", "firefox_decrypt", "hashdump", "unshadow"],
         when: Always,
-        examples: &[asks("firefox_decrypt", RULE), allows("unshadow --help")],
+        examples: examples![asks("firefox_decrypt", RULE), allows("unshadow --help")],
     },
 ];
 

@@ -31,7 +31,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         grammar: wrapper("", &[]),
         runs: Runs::Operands(0),
-        examples: &[
+        examples: examples![
             denies("nohup rm -rf / &", "delete-root"),
             denies("busybox sh -c 'rm -rf /'", "delete-root"),
             denies("flatpak-spawn --host rm -rf /", "delete-root"),
@@ -46,7 +46,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: wrapper("", &[]),
         runs: Runs::Operands(0),
         custom: Some(look_up),
-        examples: &[
+        examples: examples![
             denies("command rm -rf /", "delete-root"),
             allows("command -v rm"),
             denies("$(command -v rm) -rf /", "delete-root"),
@@ -57,56 +57,56 @@ pub(super) const ROWS: &[Program] = &[
         names: &["exec"],
         grammar: wrapper("a", &[]),
         runs: Runs::Operands(0),
-        examples: &[denies("exec -a init rm -rf /", "delete-root"), allows("exec ./server")],
+        examples: examples![denies("exec -a init rm -rf /", "delete-root"), allows("exec ./server")],
         ..PROGRAM
     },
     Program {
         names: &["time"],
         grammar: wrapper("fo", &["format", "output"]),
         runs: Runs::Operands(0),
-        examples: &[denies("env time -o log rm -rf /", "delete-root"), allows("env time -f %e make")],
+        examples: examples![denies("env time -o log rm -rf /", "delete-root"), allows("env time -f %e make")],
         ..PROGRAM
     },
     Program {
         names: &["nice"],
         grammar: wrapper("n", &["adjustment"]),
         runs: Runs::Operands(0),
-        examples: &[denies("nice -n 19 rm -rf /", "delete-root"), allows("nice make")],
+        examples: examples![denies("nice -n 19 rm -rf /", "delete-root"), allows("nice make")],
         ..PROGRAM
     },
     Program {
         names: &["ionice"],
         grammar: wrapper("cnpPu", &["class", "classdata", "pid", "pgid", "uid"]),
         runs: Runs::Operands(0),
-        examples: &[denies("ionice -c 3 rm -rf /", "delete-root"), allows("ionice -c 3 make")],
+        examples: examples![denies("ionice -c 3 rm -rf /", "delete-root"), allows("ionice -c 3 make")],
         ..PROGRAM
     },
     Program {
         names: &["stdbuf"],
         grammar: wrapper("ioe", &["input", "output", "error"]),
         runs: Runs::Operands(0),
-        examples: &[denies("stdbuf -o L rm -rf /", "delete-root"), allows("stdbuf -oL make")],
+        examples: examples![denies("stdbuf -o L rm -rf /", "delete-root"), allows("stdbuf -oL make")],
         ..PROGRAM
     },
     Program {
         names: &["timeout", "gtimeout"],
         grammar: wrapper("ks", &["kill-after", "signal"]),
         runs: Runs::Operands(1),
-        examples: &[denies("timeout -k 3 5 rm -rf /", "delete-root"), allows("timeout 60 make test")],
+        examples: examples![denies("timeout -k 3 5 rm -rf /", "delete-root"), allows("timeout 60 make test")],
         ..PROGRAM
     },
     Program {
         names: &["chroot"],
         grammar: wrapper("", &["groups", "userspec"]),
         runs: Runs::If(Operands(2), &Runs::Operands(1)),
-        examples: &[denies("chroot /mnt rm -rf /", "delete-root"), allows("chroot rootfs ls")],
+        examples: examples![denies("chroot /mnt rm -rf /", "delete-root"), allows("chroot rootfs ls")],
         ..PROGRAM
     },
     Program {
         names: &["taskset", "chrt"],
         grammar: wrapper("TPD", &["sched-runtime", "sched-period", "sched-deadline"]),
         runs: Runs::Operands(1),
-        examples: &[denies("taskset 1 rm -rf /", "delete-root"), allows("chrt 5 make")],
+        examples: examples![denies("taskset 1 rm -rf /", "delete-root"), allows("chrt 5 make")],
         ..PROGRAM
     },
     Program {
@@ -115,7 +115,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         grammar: wrapper("", &[]),
         runs: Runs::Operands(1),
-        examples: &[
+        examples: examples![
             denies("setarch x86_64 rm -rf /", "delete-root"),
             denies("gosu root rm -rf /", "delete-root"),
             allows("setarch x86_64 make"),
@@ -126,7 +126,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["chpst", "softlimit", "cpulimit", "trickle", "ulimit-run", "memlimit"],
         grammar: wrapper("uUbe/mnorcdpltspf", &["limit", "pid", "exe"]),
         runs: Runs::Operands(0),
-        examples: &[denies("cpulimit -l 50 -- rm -rf /", "delete-root"), allows("cpulimit -l 50 make")],
+        examples: examples![denies("cpulimit -l 50 -- rm -rf /", "delete-root"), allows("cpulimit -l 50 make")],
         ..PROGRAM
     },
     Program {
@@ -139,7 +139,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         custom: Some(somewhere),
         runs: Runs::Perhaps,
-        examples: &[
+        examples: examples![
             denies("bwrap --dev-bind / / rm -rf /", "delete-root"),
             denies("machinectl shell root@.host /bin/rm -rf /", "delete-root"),
             denies("start-stop-daemon --start --exec /bin/rm -- -rf /", "delete-root"),
@@ -163,7 +163,7 @@ pub(super) const ROWS: &[Program] = &[
             Some(machine.run_words(call, &words, world.clone()))
         }),
         runs: Runs::Operands(0),
-        examples: &[
+        examples: examples![
             denies("coreutils --coreutils-prog=rm -rf /", "delete-root"),
             allows("coreutils --coreutils-prog=ls"),
         ],
@@ -173,7 +173,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["numactl"],
         grammar: wrapper("iNmCpa", &["interleave", "cpunodebind", "physcpubind", "membind", "preferred"]),
         runs: Runs::Operands(0),
-        examples: &[denies("numactl -N 0 rm -rf /", "delete-root"), allows("numactl -N 0 make")],
+        examples: examples![denies("numactl -N 0 rm -rf /", "delete-root"), allows("numactl -N 0 make")],
         ..PROGRAM
     },
     Program {
@@ -186,7 +186,7 @@ pub(super) const ROWS: &[Program] = &[
             ],
         ),
         runs: Runs::Operands(0),
-        examples: &[denies("setpriv --reuid 0 rm -rf /", "delete-root"), allows("setpriv --reuid 1000 id")],
+        examples: examples![denies("setpriv --reuid 0 rm -rf /", "delete-root"), allows("setpriv --reuid 1000 id")],
         ..PROGRAM
     },
     Program {
@@ -199,7 +199,7 @@ pub(super) const ROWS: &[Program] = &[
             ],
         ),
         runs: Runs::If(Operands(1), &Runs::Operands(0)),
-        examples: &[denies("unshare -r rm -rf /", "delete-root"), allows("unshare -r id")],
+        examples: examples![denies("unshare -r rm -rf /", "delete-root"), allows("unshare -r id")],
         ..PROGRAM
     },
     Program {
@@ -207,7 +207,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: wrapper("tSGrw", &["target", "setuid", "setgid"]),
         effects: &[On(Value(&["t", "target"], &["1"]), Is(Escape, "This enters the namespaces of process 1."))],
         runs: Runs::Operands(0),
-        examples: &[
+        examples: examples![
             asks("nsenter -t 1 -m ls", "container-escape"),
             denies("nsenter -t 700 rm -rf /", "delete-root"),
             allows("nsenter -t 700 -n ss -l"),
@@ -218,28 +218,28 @@ pub(super) const ROWS: &[Program] = &[
         names: &["strace", "ltrace"],
         grammar: wrapper("eoOpsSuEaPbIXln", &["output", "trace", "string-limit", "attach"]),
         runs: Runs::Operands(0),
-        examples: &[denies("strace -f -o log rm -rf /", "delete-root"), allows("strace -e openat ls")],
+        examples: examples![denies("strace -f -o log rm -rf /", "delete-root"), allows("strace -e openat ls")],
         ..PROGRAM
     },
     Program {
         names: &["valgrind", "fakeroot", "firejail", "proot", "systemd-inhibit"],
         grammar: CONFINED,
         runs: Runs::Operands(0),
-        examples: &[denies("fakeroot rm -rf /", "delete-root"), allows("valgrind ./test")],
+        examples: examples![denies("fakeroot rm -rf /", "delete-root"), allows("valgrind ./test")],
         ..PROGRAM
     },
     Program {
         names: &["prlimit"],
         grammar: CONFINED,
         runs: Runs::OperandsAfterAssignments,
-        examples: &[denies("prlimit --nofile=5 rm -rf /", "delete-root"), allows("prlimit --nofile=5 make")],
+        examples: examples![denies("prlimit --nofile=5 rm -rf /", "delete-root"), allows("prlimit --nofile=5 make")],
         ..PROGRAM
     },
     Program {
         names: &["pkexec"],
         grammar: CONFINED,
         runs: Runs::FirstOf(&[Runs::Text(COMMAND), Runs::Operands(0)]),
-        examples: &[
+        examples: examples![
             denies("pkexec --user root rm -rf /", "delete-root"),
             denies("pkexec --command='rm -rf /'", "delete-root"),
             allows("pkexec id"),
@@ -257,7 +257,7 @@ pub(super) const ROWS: &[Program] = &[
             Some(machine.run_text(text, world.clone(), &call.input))
         }),
         runs: Runs::FirstOf(&[Runs::Text(COMMAND), Runs::Operands(0)]),
-        examples: &[
+        examples: examples![
             denies("runuser -l root -c 'rm -rf /'", "delete-root"),
             denies("runuser -u dev -- rm -rf /", "delete-root"),
             denies("runuser -c 'rm -rf /' dev", "delete-root"),
@@ -269,21 +269,21 @@ pub(super) const ROWS: &[Program] = &[
         names: &["rlwrap"],
         grammar: wrapper("abBCdDefFgHlmMNOPqsStTwz", &[]),
         runs: Runs::Operands(0),
-        examples: &[denies("rlwrap rm -rf /", "delete-root"), allows("rlwrap ./repl")],
+        examples: examples![denies("rlwrap rm -rf /", "delete-root"), allows("rlwrap ./repl")],
         ..PROGRAM
     },
     Program {
         names: &["faketime"],
         grammar: wrapper("f", &[]),
         runs: Runs::Operands(1),
-        examples: &[denies("faketime yesterday rm -rf /", "delete-root"), allows("faketime yesterday date")],
+        examples: examples![denies("faketime yesterday rm -rf /", "delete-root"), allows("faketime yesterday date")],
         ..PROGRAM
     },
     Program {
         names: &["proxychains", "proxychains4"],
         grammar: wrapper("f", &[]),
         runs: Runs::Operands(0),
-        examples: &[denies("proxychains4 -q rm -rf /", "delete-root"), allows("proxychains4 -f c.conf make")],
+        examples: examples![denies("proxychains4 -q rm -rf /", "delete-root"), allows("proxychains4 -f c.conf make")],
         ..PROGRAM
     },
     Program {
@@ -303,7 +303,7 @@ pub(super) const ROWS: &[Program] = &[
         )],
         custom: Some(as_unit),
         runs: Runs::Operands(0),
-        examples: &[
+        examples: examples![
             denies("systemd-run -t rm -rf /", "delete-root"),
             denies("systemd-run --working-directory=/ rm -rf etc", "delete-system"),
             denies("systemd-run -S <<< 'rm -rf /'", "delete-root"),
@@ -317,21 +317,21 @@ pub(super) const ROWS: &[Program] = &[
         names: &["xvfb-run"],
         grammar: wrapper("enfpsw", &["error-file", "server-num", "auth-file", "server-args", "wait"]),
         runs: Runs::Operands(0),
-        examples: &[denies("xvfb-run -a rm -rf /", "delete-root"), allows("xvfb-run -a npm test")],
+        examples: examples![denies("xvfb-run -a rm -rf /", "delete-root"), allows("xvfb-run -a npm test")],
         ..PROGRAM
     },
     Program {
         names: &["cgexec"],
         grammar: wrapper("g", &[]),
         runs: Runs::Operands(0),
-        examples: &[denies("cgexec -g cpu:slow rm -rf /", "delete-root"), allows("cgexec -g cpu:slow make")],
+        examples: examples![denies("cgexec -g cpu:slow rm -rf /", "delete-root"), allows("cgexec -g cpu:slow make")],
         ..PROGRAM
     },
     Program {
         names: &["choom"],
         grammar: wrapper("np", &["adjust", "pid"]),
         runs: Runs::Operands(0),
-        examples: &[denies("choom -n 5 -- rm -rf /", "delete-root"), allows("choom -n 5 -- make")],
+        examples: examples![denies("choom -n 5 -- rm -rf /", "delete-root"), allows("choom -n 5 -- make")],
         ..PROGRAM
     },
     Program {
@@ -339,7 +339,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: wrapper("tdm", &["times", "delay"]),
         runs: Runs::If(Not(&Given(&["s"])), &Runs::Operands(0)),
         effects: &[On(Given(&["s"]), RunText(Which::Operands))],
-        examples: &[
+        examples: examples![
             denies("retry --times 3 rm -rf /", "delete-root"),
             denies("ls | entr -s 'rm -rf /'", "delete-root"),
             allows("ls src | entr -c make"),
@@ -350,7 +350,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["cross-env"],
         grammar: wrapper("", &[]),
         runs: Runs::OperandsAfterAssignments,
-        examples: &[denies("cross-env A=1 rm -rf /", "delete-root"), allows("cross-env NODE_ENV=test jest")],
+        examples: examples![denies("cross-env A=1 rm -rf /", "delete-root"), allows("cross-env NODE_ENV=test jest")],
         ..PROGRAM
     },
     Program {
@@ -365,7 +365,7 @@ pub(super) const ROWS: &[Program] = &[
             runs.then(|| machine.run_words(call, &words, world.clone()))
         }),
         runs: Runs::FirstOf(&[Runs::If(First(&["stat", "record", "trace"]), &Runs::Operands(1)), Runs::Perhaps]),
-        examples: &[denies("perf stat rm -rf /", "delete-root"), allows("perf stat ls"), allows("perf report")],
+        examples: examples![denies("perf stat rm -rf /", "delete-root"), allows("perf stat ls"), allows("perf report")],
         ..PROGRAM
     },
     Program {
@@ -373,7 +373,7 @@ pub(super) const ROWS: &[Program] = &[
         grammar: wrapper("", &[]),
         runs: Runs::If(First(&["exec"]), &Runs::Operands(2)),
         prints: Prints::Settings,
-        examples: &[
+        examples: examples![
             denies("direnv exec . rm -rf /", "delete-root"),
             allows("direnv exec . make"),
             allows("eval \"$(direnv export bash)\""),
@@ -394,7 +394,7 @@ pub(super) const ROWS: &[Program] = &[
             On(Always, RunText(Which::Operands)),
             On(Always, RunText(Which::Values(&["p", "prepare", "s", "setup", "c", "cleanup", "conclude"]))),
         ],
-        examples: &[
+        examples: examples![
             denies("hyperfine -w 3 'rm -rf /'", "delete-root"),
             denies("hyperfine --prepare 'rm -rf /' ls", "delete-root"),
             allows("hyperfine 'sleep 1' 'sleep 2'"),
@@ -406,7 +406,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &["ld-linux*", "ld-musl*", "ld.so"],
         grammar: wrapper("", &["library-path", "preload", "argv0", "audit", "inhibit-rpath"]),
         runs: Runs::Operands(0),
-        examples: &[
+        examples: examples![
             denies("/lib64/ld-linux-x86-64.so.2 /bin/rm -rf /", "delete-root"),
             allows("ld.so --library-path lib ./server"),
         ],
@@ -425,7 +425,7 @@ pub(super) const ROWS: &[Program] = &[
         custom: Some(as_another_user),
         effects: &[On(Given(&["e", "edit"]), EDITS)],
         prints: Prints::Nothing,
-        examples: &[
+        examples: examples![
             denies("sudo -n -u root rm -rf /", "delete-root"),
             denies("sudo -D / rm -rf etc", "delete-system"),
             denies("sudo --chdir=/ rm -rf etc", "delete-system"),
@@ -443,13 +443,13 @@ pub(super) const ROWS: &[Program] = &[
         effects: &[On(Always, EDITS)],
         prints: Prints::Nothing,
         prompts: &[(Not(&UNATTENDED), "it opens an editor")],
-        examples: &[asks("sudoedit /etc/hosts", "system-write"), allows("sudoedit notes.txt")],
+        examples: examples![asks("sudoedit /etc/hosts", "system-write"), allows("sudoedit notes.txt")],
         ..PROGRAM
     },
     Program {
         names: &["env"],
         custom: Some(|machine, call, world| Some(env(machine, call, world.clone()))),
-        examples: &[
+        examples: examples![
             denies("env -i A=1 rm -rf /", "delete-root"),
             denies("env -S 'A=1 rm -rf' /", "delete-root"),
             denies("env -S 'rm -rf ${HOME}'", "delete-home"),

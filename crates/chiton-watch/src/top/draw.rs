@@ -1,13 +1,9 @@
 //! Draws the screen, at any size: what matters least goes first where there is no room.
 
 use chiton_engine::TaskStatus;
-use chiton_engine::terminal::snapshot::{Colour, Snapshot, Style as CellStyle};
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span, Text};
-use ratatui::widgets::{Clear, Paragraph, Row as TableRow, Table, TableState, Wrap};
+use chiton_engine::terminal::snapshot::{Colour, Snapshot, Style};
 
+use super::canvas::{Area, Canvas, Part, width, wrap};
 use super::words::{line, size, span, status};
 use super::{Row, Top, View};
 use crate::approvals::Waiting;
@@ -20,9 +16,17 @@ const NARROW: u16 = 64;
 /// From this width on there is room for the last line beside the command.
 const WIDE: u16 = 120;
 
+/// The first column speaks for itself.
+const STATUS: &str = "";
+
 /// What a column shows, how wide it is and from which width of the screen on.
 const COLUMNS: [(&str, u16, u16); 6] =
     [("ID", 8, NARROW), ("CPU", 4, 72), ("MEM", 5, 72), ("RATE", 7, 96), ("PORTS", 15, 104), ("OWNER", 12, WIDE)];
+
+const RED: Colour = Colour::Indexed(1);
+const GREEN: Colour = Colour::Indexed(2);
+const YELLOW: Colour = Colour::Indexed(3);
+const CYAN: Colour = Colour::Indexed(6);
 
 const HELP: &[(&str, &str)] = &[
     ("↑ ↓  j k", "choose"),
@@ -38,62 +42,67 @@ const HELP: &[(&str, &str)] = &[
 
 impl Top {
     /// Draws everything.
-    pub fn draw(&self, frame: &mut Frame<'_>) {
-        let [head, body, foot] =
-            Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
-        frame.render_widget(self.head(head.width), head);
+    pub fn draw(&self, canvas: &mut Canvas) {
+        // Where there is no room, the head goes first; at the foot a question may stand.
+        let whole = canvas.area();
+        let (head, rest) = whole.split(u16::from(whole.height >= 3));
+        let (body, foot) = rest.split(rest.height.saturating_sub(u16::from(rest.height >= 2)));
+        canvas.put_lines(head, &[self.head(canvas.size().0)]);
         match &self.view {
-            View::Near { id, back } => self.draw_near(frame, body, id, *back),
-            View::Question { id, down } => self.draw_question(frame, body, id, *down),
-            View::Help => draw_help(frame, body),
-            View::List | View::Filter | View::Sure { .. } => self.draw_list(frame, body),
+            View::Near { id, back } => self.draw_near(canvas, body, id, *back),
+            View::Question { id, down } => self.draw_question(canvas, body, id, *down),
+            View::Help => draw_help(canvas, body),
+            View::List | View::Filter | View::Sure { .. } => self.draw_list(canvas, body),
         }
-        frame.render_widget(self.foot(foot.width), foot);
-        if self.view == View::Filter {
-            let typed = u16::try_from(self.filter.chars().count()).unwrap_or(u16::MAX);
-            frame.set_cursor_position((foot.x.saturating_add(1 + typed).min(foot.right().saturating_sub(1)), foot.y));
+        canvas.put_lines(foot, &[self.foot(canvas.size().0)]);
+        if self.view == View::Filter && foot.height > 0 {
+            let typed = u16::try_from(width(&self.filter)).unwrap_or(u16::MAX);
+            canvas.cursor = Some((typed.saturating_add(1).min(canvas.size().0.saturating_sub(1)), foot.top));
         }
     }
 
-    fn colour(&self, colour: Color) -> Style {
-        if self.plain { Style::new() } else { Style::new().fg(colour) }
+    fn colour(&self, colour: Colour) -> Style {
+        if self.plain { Style::default() } else { Style { foreground: colour, ..Style::default() } }
+    }
+
+    fn bold(&self, colour: Colour) -> Style {
+        Style { bold: true, ..self.colour(colour) }
     }
 
     fn dim(&self) -> Style {
-        if self.plain { Style::new() } else { Style::new().add_modifier(Modifier::DIM) }
+        Style { dim: !self.plain, ..Style::default() }
     }
 
-    fn head(&self, width: u16) -> Line<'_> {
+    fn head(&self, room: u16) -> Vec<Part> {
         let needs = self.rows.iter().filter(|row| needs_person(row)).count();
         let running = self.rows.iter().filter(|row| matches!(row, Row::Run(run) if run.is_running())).count();
         let ended = self.rows.iter().filter(|row| matches!(row, Row::Run(run) if !run.is_running())).count();
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        let mut parts = vec![Span::styled("chiton", bold), Span::raw("  ")];
+        let mut parts = vec![("chiton".to_owned(), self.bold(Colour::Usual)), raw("  ")];
         if needs > 0 {
             let words = if needs == 1 { "1 needs you".to_owned() } else { format!("{needs} need you") };
-            parts.push(Span::styled(words, self.colour(Color::Yellow).add_modifier(Modifier::BOLD)));
-            parts.push(Span::raw(" · "));
+            parts.push((words, self.bold(YELLOW)));
+            parts.push(raw(" · "));
         }
-        parts.push(Span::raw(format!("{running} running · {ended} ended")));
+        parts.push(raw(format!("{running} running · {ended} ended")));
         if !self.filter.is_empty() && self.view != View::Filter {
-            parts.push(Span::styled(format!("  /{}", self.filter), self.colour(Color::Cyan)));
+            parts.push((format!("  /{}", self.filter), self.colour(CYAN)));
         }
-        let taken: usize = parts.iter().map(Span::width).sum();
-        if taken + self.directory.chars().count() + 2 <= usize::from(width) {
-            parts.push(Span::styled(format!("  {}", self.directory), self.dim()));
+        let taken: usize = parts.iter().map(|(text, _)| width(text)).sum();
+        if taken + width(&self.directory) + 2 <= usize::from(room) {
+            parts.push((format!("  {}", self.directory), self.dim()));
         }
-        Line::from(parts)
+        parts
     }
 
-    fn foot(&self, width: u16) -> Line<'_> {
+    fn foot(&self, room: u16) -> Vec<Part> {
         if let View::Sure { question, .. } = &self.view {
-            return Line::styled(fitted(&format!("{question} y/N"), width), self.colour(Color::Yellow));
+            return vec![(fitted(&format!("{question} y/N"), room), self.colour(YELLOW))];
         }
         if self.view == View::Filter {
-            return Line::from(vec![Span::raw("/"), Span::raw(self.filter.as_str())]);
+            return vec![raw("/"), raw(self.filter.as_str())];
         }
         if let Some(said) = &self.said {
-            return Line::styled(fitted(said, width), self.colour(Color::Cyan));
+            return vec![(fitted(said, room), self.colour(CYAN))];
         }
         let keys: &[(&str, &str)] = match (&self.view, self.row()) {
             (View::Near { .. }, _) => {
@@ -112,105 +121,96 @@ impl Top {
                 ("r", "release"),
             ],
         };
-        let mut parts: Vec<Span<'_>> = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         let mut taken = 0;
         for (key, meaning) in keys {
             let needed = key.chars().count() + meaning.chars().count() + 3;
-            if taken + needed > usize::from(width) + 2 {
+            if taken + needed > usize::from(room) + 2 {
                 break;
             }
             taken += needed;
-            parts.push(Span::styled(*key, Style::new().add_modifier(Modifier::BOLD)));
-            parts.push(Span::styled(format!(" {meaning}  "), self.dim()));
+            parts.push(((*key).to_owned(), self.bold(Colour::Usual)));
+            parts.push((format!(" {meaning}  "), self.dim()));
         }
-        Line::from(parts)
+        parts
     }
 
-    fn draw_list(&self, frame: &mut Frame<'_>, area: Rect) {
+    fn draw_list(&self, canvas: &mut Canvas, area: Area) {
         let shown: Vec<&Row> = self.shown().collect();
+        let room = canvas.size().0;
         if shown.is_empty() {
             let words = if self.filter.is_empty() {
                 "Nothing has run yet. `chiton run COMMAND`, or an agent, begins."
             } else {
                 "Nothing matches. Esc shows everything again."
             };
-            return frame.render_widget(Paragraph::new(words).style(self.dim()).wrap(Wrap { trim: true }), area);
+            return canvas.put_lines(area, &wrap(&[(words.to_owned(), self.dim())], room));
         }
+
         // What is chosen is said in more words below, where there is room for both.
         let details = if area.height >= 12 { 3 } else { 0 };
-        let [table, below] = Layout::vertical([Constraint::Min(1), Constraint::Length(details)]).areas(area);
-        let width = area.width;
-        let wide = width >= WIDE;
-        let columns: Vec<&(&str, u16, u16)> = COLUMNS.iter().filter(|(_, _, from)| width >= *from).collect();
-        let mut heads = vec!["", "TIME"];
-        heads.extend(columns.iter().map(|(name, _, _)| *name));
-        heads.push("COMMAND");
-        let mut widths = vec![Constraint::Length(8), Constraint::Length(5)];
-        widths.extend(columns.iter().map(|(_, width, _)| Constraint::Length(*width)));
-        widths.push(Constraint::Fill(1));
-        if wide {
-            heads.push("LAST LINE");
-            widths.push(Constraint::Fill(1));
+        let (table, below) = area.split(area.height - details);
+        let columns = columns(room);
+        let (head, body) = table.split(u16::from(table.height >= 2));
+        for row in head.rows() {
+            put_cells(canvas, row, &columns, |column| column.name.to_owned(), self.dim());
         }
-        let rows: Vec<TableRow<'_>> = shown.iter().map(|row| self.table_row(row, &columns, wide)).collect();
-        let choice = if self.plain {
-            Style::new().add_modifier(Modifier::REVERSED)
-        } else {
-            Style::new().bg(Color::Indexed(238)).fg(Color::Indexed(231)).remove_modifier(Modifier::DIM)
-        };
-        let drawn = Table::new(rows, widths)
-            .header(TableRow::new(heads).style(self.dim()))
-            .column_spacing(1)
-            .row_highlight_style(choice);
-        let mut state = TableState::new().with_selected(self.place());
-        frame.render_stateful_widget(drawn, table, &mut state);
-        if details > 0
-            && let Some(row) = self.row()
-        {
-            frame.render_widget(Paragraph::new(self.details(row, width)), below);
+
+        let chosen = self.place();
+        // As far down as it takes to see what is chosen.
+        let first = (chosen + 1).saturating_sub(usize::from(body.height));
+        for (row, (place, shown)) in body.rows().zip(shown.iter().enumerate().skip(first)) {
+            put_cells(canvas, row, &columns, |column| self.cell(shown, column.name), self.style_of_row(shown));
+            if chosen == place {
+                canvas.restyle(row, |style| self.show_as_chosen(style));
+            }
+        }
+        if let Some(row) = self.row() {
+            canvas.put_lines(below, &self.details(row, room));
         }
     }
 
-    fn table_row(&self, row: &Row, columns: &[&(&str, u16, u16)], wide: bool) -> TableRow<'static> {
-        let (mut cells, style): (Vec<String>, Style) = match row {
-            Row::Asks(waiting) => {
-                let mut cells = vec!["asks".to_owned(), span(self.now_ms.saturating_sub(waiting.asked_ms))];
-                cells.extend(columns.iter().map(|(name, _, _)| match *name {
-                    "OWNER" => waiting.owner.clone().unwrap_or_default(),
-                    _ => String::new(),
-                }));
-                cells.push(line(&harmless(&waiting.command)));
-                (cells, self.colour(Color::Yellow).add_modifier(Modifier::BOLD))
-            }
-            Row::Run(run) => {
-                let mut cells = vec![status(run), span(run.duration_ms(self.now_ms))];
-                cells.extend(columns.iter().map(|(name, _, _)| cell(run, name)));
-                let what = run.description.as_ref().map(|what| format!("{}: ", line(what))).unwrap_or_default();
-                cells.push(what + &line(&run.command));
-                (cells, self.style_of(run))
-            }
-        };
-        if wide {
-            cells.push(match row {
-                Row::Asks(waiting) => waiting.heading.clone(),
-                Row::Run(run) => run.wait.as_ref().map_or_else(|| run.last_line.clone(), |wait| wait.prompt.clone()),
-            });
+    /// Makes a row look chosen.
+    fn show_as_chosen(&self, style: &mut Style) {
+        if self.plain {
+            style.inverse = true;
+        } else {
+            (style.foreground, style.background, style.dim) = (Colour::Indexed(231), Colour::Indexed(238), false);
         }
-        TableRow::new(cells).style(style)
+    }
+
+    /// What stands in a column.
+    fn cell(&self, row: &Row, column: &str) -> String {
+        match (row, column) {
+            (Row::Asks(_), STATUS) => "asks".to_owned(),
+            (Row::Asks(waiting), "TIME") => span(self.now_ms.saturating_sub(waiting.asked_ms)),
+            (Row::Asks(waiting), "OWNER") => waiting.owner.clone().unwrap_or_default(),
+            (Row::Asks(waiting), "COMMAND") => line(&harmless(&waiting.command)),
+            (Row::Asks(waiting), "LAST LINE") => waiting.heading.clone(),
+            (Row::Asks(_), _) => String::new(),
+            (Row::Run(run), "TIME") => span(run.duration_ms(self.now_ms)),
+            (Row::Run(run), column) => cell(run, column),
+        }
+    }
+
+    fn style_of_row(&self, row: &Row) -> Style {
+        match row {
+            Row::Asks(_) => self.bold(YELLOW),
+            Row::Run(run) => self.style_of(run),
+        }
     }
 
     fn style_of(&self, run: &SeenRun) -> Style {
         match run.status {
-            _ if run.wait.is_some() => self.colour(Color::Yellow).add_modifier(Modifier::BOLD),
-            TaskStatus::Pending | TaskStatus::Running => self.colour(Color::Green),
+            _ if run.wait.is_some() => self.bold(YELLOW),
+            TaskStatus::Pending | TaskStatus::Running => self.colour(GREEN),
             TaskStatus::Completed => self.dim(),
-            _ => self.colour(Color::Red),
+            _ => self.colour(RED),
         }
     }
 
     /// More of the chosen row than fits into it.
-    fn details(&self, row: &Row, width: u16) -> Text<'static> {
-        let mut lines = vec![Line::styled("─".repeat(width.into()), self.dim())];
+    fn details(&self, row: &Row, room: u16) -> [Vec<Part>; 3] {
         let (facts, words) = match row {
             Row::Asks(waiting) => (about(waiting), waiting.heading.clone()),
             Row::Run(run) => {
@@ -222,65 +222,96 @@ impl Top {
                 (facts(run), words)
             }
         };
-        lines.push(Line::styled(fitted(&facts, width), self.dim()));
-        lines.push(Line::raw(fitted(&words, width)));
-        Text::from(lines)
+        [
+            vec![("─".repeat(room.into()), self.dim())],
+            vec![(fitted(&facts, room), self.dim())],
+            vec![raw(fitted(&words, room))],
+        ]
     }
 
-    fn draw_near(&self, frame: &mut Frame<'_>, area: Rect, id: &str, back: usize) {
+    fn draw_near(&self, canvas: &mut Canvas, area: Area, id: &str, back: usize) {
         let Some(run) = self.run(id) else { return };
-        let [head, body] = Layout::vertical([Constraint::Length(2), Constraint::Min(1)]).areas(area);
-        let state = Span::styled(status(run), self.style_of(run));
-        let title = vec![
-            Line::from(vec![state, Span::raw("  "), Span::raw(line(&run.command))]),
-            Line::styled(fitted(&facts(run), area.width), self.dim()),
-        ];
-        frame.render_widget(Paragraph::new(title), head);
+        let (head, body) = area.split(2.min(area.height.saturating_sub(1)));
+        let title = vec![(status(run), self.style_of(run)), raw("  "), raw(line(&run.command))];
+        let facts = vec![(fitted(&facts(run), canvas.size().0), self.dim())];
+        canvas.put_lines(head, &[title, facts]);
         match &self.near {
             None => {}
-            Some(Near::Screen(screen)) => draw_screen(frame, body, screen, self.plain),
+            Some(Near::Screen(screen)) => draw_screen(canvas, body, screen, self.plain),
             Some(Near::Output(lines)) if lines.is_empty() => {
-                frame.render_widget(Paragraph::new("It has printed nothing.").style(self.dim()), body);
+                canvas.put_lines(body, &[vec![("It has printed nothing.".to_owned(), self.dim())]]);
             }
             Some(Near::Output(lines)) => {
                 let rows = usize::from(body.height);
                 let end = lines.len().saturating_sub(back).max(rows.min(lines.len()));
-                let shown = &lines[end.saturating_sub(rows)..end];
-                frame.render_widget(
-                    Paragraph::new(shown.iter().map(|text| Line::raw(text.as_str())).collect::<Vec<_>>()),
-                    body,
-                );
+                for (row, text) in body.rows().zip(&lines[end.saturating_sub(rows)..end]) {
+                    canvas.put(row, 0, u16::MAX, text, Style::default());
+                }
             }
         }
     }
 
-    fn draw_question(&self, frame: &mut Frame<'_>, area: Rect, id: &str, down: u16) {
+    fn draw_question(&self, canvas: &mut Canvas, area: Area, id: &str, down: u16) {
         let found = self.rows.iter().find_map(|row| match row {
             Row::Asks(waiting) if waiting.id == id => Some(waiting),
             _ => None,
         });
         let Some(waiting) = found else { return };
-        let strong = self.colour(Color::Yellow).add_modifier(Modifier::BOLD);
-        let mut lines = vec![Line::styled(waiting.heading.as_str(), strong)];
-        lines.push(Line::styled(about(waiting), self.dim()));
-        lines.push(Line::raw(""));
-        lines.extend(waiting.text.lines().map(Line::raw));
-        lines.push(Line::raw(""));
-        lines.push(Line::styled(waiting.answers.as_str(), self.dim()));
-        frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).scroll((down, 0)), area);
+        let mut lines = vec![(waiting.heading.clone(), self.bold(YELLOW)), (about(waiting), self.dim()), raw("")];
+        lines.extend(waiting.text.lines().map(raw));
+        lines.extend([raw(""), (waiting.answers.clone(), self.dim())]);
+        let wrapped: Vec<Vec<Part>> = lines.into_iter().flat_map(|line| wrap(&[line], canvas.size().0)).collect();
+        canvas.put_lines(area, wrapped.get(usize::from(down)..).unwrap_or_default());
     }
 }
 
-fn draw_help(frame: &mut Frame<'_>, area: Rect) {
-    frame.render_widget(Clear, area);
-    let lines: Vec<Line<'_>> = HELP
-        .iter()
-        .map(|(keys, meaning)| {
-            let key = Span::styled(format!("{keys:<9} "), Style::new().add_modifier(Modifier::BOLD));
-            Line::from(vec![key, Span::raw(*meaning)])
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), area);
+fn raw(text: impl Into<String>) -> Part {
+    (text.into(), Style::default())
+}
+
+fn draw_help(canvas: &mut Canvas, area: Area) {
+    let bold = Style { bold: true, ..Style::default() };
+    let lines =
+        HELP.iter().flat_map(|(keys, meaning)| wrap(&[(format!("{keys:<9} "), bold), raw(*meaning)], canvas.size().0));
+    let lines: Vec<Vec<Part>> = lines.collect();
+    canvas.put_lines(area, &lines);
+}
+
+/// A column where it is on the screen.
+struct Column {
+    name: &'static str,
+    at: u16,
+    width: u16,
+}
+
+/// The columns that fit into a width, one apart from the other.
+fn columns(room: u16) -> Vec<Column> {
+    let fixed = COLUMNS.iter().filter(|(.., from)| room >= *from).map(|(name, width, _)| (*name, *width));
+    let mut columns = Vec::new();
+    let mut at = 0;
+    for (name, width) in [(STATUS, 8), ("TIME", 5)].into_iter().chain(fixed) {
+        columns.push(Column { name, at, width });
+        at += width + 1;
+    }
+    // What is left is for the command, and for its last line where there is room for both.
+    let left = room.saturating_sub(at);
+    if room >= WIDE {
+        let last = left.saturating_sub(1) / 2;
+        let command = left.saturating_sub(1 + last);
+        columns.push(Column { name: "COMMAND", at, width: command });
+        columns.push(Column { name: "LAST LINE", at: at + command + 1, width: last });
+    } else {
+        columns.push(Column { name: "COMMAND", at, width: left });
+    }
+    columns
+}
+
+/// Puts a row of the table: the style is that of all of it, also where nothing stands.
+fn put_cells(canvas: &mut Canvas, row: u16, columns: &[Column], text: impl Fn(&Column) -> String, style: Style) {
+    canvas.restyle(row, |look| *look = style);
+    for column in columns {
+        canvas.put(row, column.at, column.width, &text(column), style);
+    }
 }
 
 fn needs_person(row: &Row) -> bool {
@@ -292,12 +323,18 @@ fn needs_person(row: &Row) -> bool {
 
 fn cell(run: &SeenRun, column: &str) -> String {
     match column {
+        STATUS => status(run),
         "ID" => run.id.rsplit('_').next().unwrap_or(&run.id).to_owned(),
         "CPU" => run.cpu.filter(|_| run.is_running()).map(|share| format!("{share}%")).unwrap_or_default(),
         "MEM" => run.memory.filter(|_| run.is_running()).map(size).unwrap_or_default(),
         "RATE" if run.rate > 0 && run.is_running() => format!("{}/s", size(run.rate)),
         "PORTS" => run.listening.join(" "),
         "OWNER" => run.owner.clone().unwrap_or_default(),
+        "COMMAND" => {
+            let what = run.description.as_ref().map(|what| format!("{}: ", line(what))).unwrap_or_default();
+            what + &line(&run.command)
+        }
+        "LAST LINE" => run.wait.as_ref().map_or_else(|| run.last_line.clone(), |wait| wait.prompt.clone()),
         _ => String::new(),
     }
 }
@@ -330,15 +367,15 @@ fn about(waiting: &Waiting) -> String {
 }
 
 /// A text cut to a width, with a sign where it was.
-fn fitted(text: &str, width: u16) -> String {
+fn fitted(text: &str, room: u16) -> String {
     let text = line(text);
-    if Span::raw(text.as_str()).width() <= usize::from(width) {
+    if width(&text) <= usize::from(room) {
         return text;
     }
     let mut cut = String::new();
     for character in text.chars() {
         cut.push(character);
-        if Span::raw(cut.as_str()).width() >= usize::from(width) {
+        if width(&cut) >= usize::from(room) {
             cut.pop();
             break;
         }
@@ -347,44 +384,20 @@ fn fitted(text: &str, width: u16) -> String {
 }
 
 /// The screen of a terminal, the part with its cursor where not all of it fits.
-fn draw_screen(frame: &mut Frame<'_>, area: Rect, screen: &Snapshot, plain: bool) {
+fn draw_screen(canvas: &mut Canvas, area: Area, screen: &Snapshot, plain: bool) {
     let rows = usize::from(area.height);
     let cursor = usize::from(screen.cursor.row);
     let first =
         if screen.rows.len() <= rows { 0 } else { cursor.saturating_sub(rows - 1).min(screen.rows.len() - rows) };
-    for (place, row) in screen.rows.iter().skip(first).take(rows).enumerate() {
-        let y = area.y + u16::try_from(place).unwrap_or(0);
-        for run in row.runs.iter().filter(|run| run.column < area.width) {
-            let room = usize::from(area.width - run.column);
-            frame.buffer_mut().set_stringn(area.x + run.column, y, &run.text, room, cell_style(run.style, plain));
+    let room = canvas.size().0;
+    for (row, seen) in area.rows().zip(screen.rows.iter().skip(first)) {
+        for run in seen.runs.iter().filter(|run| run.column < room) {
+            let colourless = Style { foreground: Colour::Usual, background: Colour::Usual, ..run.style };
+            let style = if plain { colourless } else { run.style };
+            canvas.put(row, run.column, u16::MAX, &run.text, style);
         }
     }
-    if screen.cursor.visible && cursor >= first && cursor - first < rows && screen.cursor.column < area.width {
-        let y = area.y + u16::try_from(cursor - first).unwrap_or(0);
-        frame.set_cursor_position((area.x + screen.cursor.column, y));
+    if screen.cursor.visible && cursor >= first && cursor - first < rows && screen.cursor.column < room {
+        canvas.cursor = Some((screen.cursor.column, area.top + u16::try_from(cursor - first).unwrap_or(0)));
     }
-}
-
-fn cell_style(style: CellStyle, plain: bool) -> Style {
-    let colour = |colour: Colour| match colour {
-        Colour::Usual => None,
-        Colour::Indexed(number) => Some(Color::Indexed(number)),
-        Colour::Rgb(red, green, blue) => Some(Color::Rgb(red, green, blue)),
-    };
-    let modifiers = [
-        (style.bold, Modifier::BOLD),
-        (style.dim, Modifier::DIM),
-        (style.italic, Modifier::ITALIC),
-        (style.underline, Modifier::UNDERLINED),
-        (style.struck, Modifier::CROSSED_OUT),
-        (style.inverse, Modifier::REVERSED),
-        (style.hidden, Modifier::HIDDEN),
-    ];
-    let wanted = modifiers.into_iter().filter(|(is_on, _)| *is_on);
-    let mut drawn = Style::new().add_modifier(wanted.fold(Modifier::empty(), |all, (_, one)| all | one));
-    if !plain {
-        drawn.fg = colour(style.foreground);
-        drawn.bg = colour(style.background);
-    }
-    drawn
 }

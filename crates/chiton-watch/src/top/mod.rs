@@ -2,10 +2,12 @@
 //!
 //! 1. [`Top`] is what is on the screen, as a value: which row is chosen, what is filtered, what is looked into.
 //! 2. A key changes it, and may ask for something to be done ([`Deed`]). Whoever runs the loop does it, and reports back.
-//! 3. [`Top::draw`] draws it, at any size.
+//! 3. [`Top::draw`] draws it, at any size, on a [`Canvas`]: all cells of a screen. The [`Terminal`] writes those that changed.
 
+mod canvas;
 mod draw;
 mod keys;
+mod terminal;
 mod words;
 
 use std::collections::HashSet;
@@ -16,7 +18,9 @@ use crate::approvals::Waiting;
 use crate::near::Near;
 use crate::overview::{Overview, SeenRun};
 
+pub use canvas::{Canvas, Cell};
 pub use keys::Key;
+pub use terminal::Terminal;
 
 /// What somebody wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]

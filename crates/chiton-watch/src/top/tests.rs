@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use chiton_engine::TaskStatus;
 use chiton_engine::consent::Answer;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
+use chiton_engine::terminal::snapshot::Colour;
 
-use super::{Deed, Key, Top};
+use super::canvas::Cell;
+use super::{Canvas, Deed, Key, Top};
 use crate::approvals::Waiting;
 use crate::near::Near;
 use crate::overview::{SeenRun, SeenWait};
@@ -73,10 +73,10 @@ fn top() -> Top {
 }
 
 fn drawn(top: &Top, width: u16, height: u16) -> Vec<String> {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| top.draw(frame)).unwrap();
-    let buffer = terminal.backend().buffer();
-    let row = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    let mut canvas = Canvas::new(width, height);
+    top.draw(&mut canvas);
+    let text = |cell: &Cell| if cell.text.is_empty() && !cell.covered { " ".to_owned() } else { cell.text.clone() };
+    let row = |row| canvas.row(row).iter().map(text).collect::<String>().trim_end().to_owned();
     (0..height).map(row).collect()
 }
 
@@ -221,13 +221,10 @@ fn a_look_in_shows_the_last_lines_and_scrolls() {
 
 #[test]
 fn without_colours_there_are_none() {
-    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    let mut canvas = Canvas::new(80, 24);
     let mut top = top();
     top.plain = true;
-    terminal.draw(|frame| top.draw(frame)).unwrap();
-    let buffer = terminal.backend().buffer();
-    let is_plain = |cell: &ratatui::buffer::Cell| {
-        (cell.fg, cell.bg) == (ratatui::style::Color::Reset, ratatui::style::Color::Reset)
-    };
-    assert!(buffer.content().iter().all(is_plain));
+    top.draw(&mut canvas);
+    let is_plain = |cell: &Cell| (cell.style.foreground, cell.style.background) == (Colour::Usual, Colour::Usual);
+    assert!((0..24).all(|row| canvas.row(row).iter().all(is_plain)));
 }

@@ -12,9 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use age::secrecy::ExposeSecret;
-pub use age::secrecy::SecretString;
-use age::x25519::Identity;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, Zeroizing};
@@ -23,11 +20,14 @@ use crate::bytes::{ByteString, encode_hex};
 use crate::folder::make_own;
 use crate::lock::Lock;
 use crate::secrets::source::{SecretSource, SourceError};
+use chiton_redact::SecretValue;
 use chiton_redact::reference::{Reference, ReferenceKind};
 use chiton_redact::value::{Masking, Secret, ValueError, check};
 
+use super::age::{self, Key, Reader};
+
 /// Asks a person, or another source, for the passphrase. `None` if nobody knows it.
-pub type Passphrase = Arc<dyn Fn() -> Option<SecretString> + Send + Sync>;
+pub type Passphrase = Arc<dyn Fn() -> Option<SecretValue> + Send + Sync>;
 
 /// A folder of encrypted secrets.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub struct AgeFile {
     folder: PathBuf,
     passphrase: Option<Passphrase>,
     /// Opening a key with a passphrase takes a second, on purpose, so it happens once.
-    opened: Arc<Lock<Option<Identity>>>,
+    opened: Arc<Lock<Option<Key>>>,
 }
 
 /// Why the store cannot do something.
@@ -130,7 +130,7 @@ impl AgeFile {
     }
 
     /// Makes the key under a passphrase, if there is none yet.
-    pub fn create_locked(&self, passphrase: SecretString) -> Result<(), AgeFileError> {
+    pub fn create_locked(&self, passphrase: &SecretValue) -> Result<(), AgeFileError> {
         self.prepare()?;
         let _lock = self.lock()?;
         let path = self.folder.join(LOCKED_IDENTITY);
@@ -138,7 +138,7 @@ impl AgeFile {
             let error = io::Error::new(io::ErrorKind::AlreadyExists, "there is a key already");
             return Err(AgeFileError::Io { path, error });
         }
-        let identity = Identity::generate();
+        let identity = self.make_key()?;
         self.write_locked(&identity, passphrase)?;
         *self.opened.lock() = Some(identity);
         Ok(())
@@ -225,7 +225,7 @@ impl AgeFile {
             let text = fs::read(&path).map_err(|error| AgeFileError::Io { path: path.clone(), error })?;
             blobs.push((id, open(&path, &old, &text)?));
         }
-        let new = Identity::generate();
+        let new = self.make_key()?;
         // The new key stands beside the old one until everything is written, so that a crash loses neither.
         let beside = self.folder.join("identity.new");
         write_in_place(&beside, key_text(&new).as_bytes())?;
@@ -235,7 +235,7 @@ impl AgeFile {
         self.write_content(&content, &new)?;
         if self.key() == Some(true) {
             let passphrase = self.ask_passphrase()?;
-            self.write_locked(&new, passphrase)?;
+            self.write_locked(&new, &passphrase)?;
         } else {
             write_in_place(&self.folder.join(IDENTITY), key_text(&new).as_bytes())?;
         }
@@ -261,7 +261,7 @@ impl AgeFile {
         self.read_with(&self.identity()?)
     }
 
-    fn read_with(&self, identity: &Identity) -> Result<Content, AgeFileError> {
+    fn read_with(&self, identity: &Key) -> Result<Content, AgeFileError> {
         let path = self.folder.join(SECRETS);
         let text = match fs::read(&path) {
             Ok(text) => text,
@@ -281,21 +281,21 @@ impl AgeFile {
         Ok(content)
     }
 
-    fn write_content(&self, content: &Content, identity: &Identity) -> Result<(), AgeFileError> {
+    fn write_content(&self, content: &Content, identity: &Key) -> Result<(), AgeFileError> {
         let path = self.folder.join(SECRETS);
         let written = serde_json::to_vec(&Written { version: VERSION, secrets: &content.secrets }).map(Zeroizing::new);
         let plain = written.map_err(|error| AgeFileError::Io { path: path.clone(), error: error.into() })?;
-        seal(&path, identity, &plain)
+        seal(&path, &Reader::Key(identity), &plain)
     }
 
-    fn write_blob(&self, id: &str, identity: &Identity, value: &[u8]) -> Result<(), AgeFileError> {
+    fn write_blob(&self, id: &str, identity: &Key, value: &[u8]) -> Result<(), AgeFileError> {
         let folder = self.folder.join(BLOBS);
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&folder)
             .map_err(|error| AgeFileError::Io { path: folder, error })?;
-        seal(&self.blob_path(id)?, identity, value)
+        seal(&self.blob_path(id)?, &Reader::Key(identity), value)
     }
 
     fn blob_path(&self, id: &str) -> Result<PathBuf, AgeFileError> {
@@ -313,7 +313,7 @@ impl AgeFile {
     }
 
     /// The key: the one that was opened before, or read, or made.
-    fn identity(&self) -> Result<Identity, AgeFileError> {
+    fn identity(&self) -> Result<Key, AgeFileError> {
         let mut opened = self.opened.lock();
         if let Some(identity) = opened.as_ref() {
             return Ok(identity.clone());
@@ -326,7 +326,7 @@ impl AgeFile {
             }
             Some(false) => self.read_key()?,
             None => {
-                let identity = Identity::generate();
+                let identity = self.make_key()?;
                 write_in_place(&self.folder.join(IDENTITY), key_text(&identity).as_bytes())?;
                 identity
             }
@@ -334,7 +334,11 @@ impl AgeFile {
         Ok(identity)
     }
 
-    fn read_key(&self) -> Result<Identity, AgeFileError> {
+    fn make_key(&self) -> Result<Key, AgeFileError> {
+        Key::generate().map_err(|error| AgeFileError::Io { path: self.folder.clone(), error })
+    }
+
+    fn read_key(&self) -> Result<Key, AgeFileError> {
         let path = self.folder.join(IDENTITY);
         let failed = |error| AgeFileError::Io { path: path.clone(), error };
         if fs::metadata(&path).map_err(failed)?.mode() & 0o077 != 0 {
@@ -345,18 +349,21 @@ impl AgeFile {
         parse_key(&path, &text)
     }
 
-    fn unlock(&self) -> Result<Identity, AgeFileError> {
+    fn unlock(&self) -> Result<Key, AgeFileError> {
         let path = self.folder.join(LOCKED_IDENTITY);
         let sealed = fs::read(&path).map_err(|error| AgeFileError::Io { path: path.clone(), error })?;
-        let passphrase = age::scrypt::Identity::new(self.ask_passphrase()?);
-        let plain = age::decrypt(&passphrase, &sealed).map(Zeroizing::new).map_err(|error| AgeFileError::Damaged {
+        let passphrase = self.ask_passphrase()?;
+        let plain = age::open(&Reader::Passphrase(&passphrase), &sealed).map_err(|error| AgeFileError::Damaged {
             path: path.clone(),
-            reason: format!("the key cannot be opened with this passphrase ({error})"),
+            reason: match error {
+                age::OpenError::NotOurs => "the key cannot be opened with this passphrase".to_owned(),
+                error => format!("the key cannot be opened with a passphrase: {error}"),
+            },
         })?;
         parse_key(&path, &String::from_utf8_lossy(&plain))
     }
 
-    fn ask_passphrase(&self) -> Result<SecretString, AgeFileError> {
+    fn ask_passphrase(&self) -> Result<SecretValue, AgeFileError> {
         let given = self.passphrase.as_ref().and_then(|ask| ask());
         given.ok_or_else(|| AgeFileError::Damaged {
             path: self.folder.join(LOCKED_IDENTITY),
@@ -364,11 +371,9 @@ impl AgeFile {
         })
     }
 
-    fn write_locked(&self, identity: &Identity, passphrase: SecretString) -> Result<(), AgeFileError> {
+    fn write_locked(&self, identity: &Key, passphrase: &SecretValue) -> Result<(), AgeFileError> {
         let path = self.folder.join(LOCKED_IDENTITY);
-        let sealed = age::encrypt_and_armor(&age::scrypt::Recipient::new(passphrase), key_text(identity).as_bytes())
-            .map_err(|error| AgeFileError::Io { path: path.clone(), error: io::Error::other(error) })?;
-        write_in_place(&path, sealed.as_bytes())
+        seal(&path, &Reader::Passphrase(passphrase), key_text(identity).as_bytes())
     }
 
     fn prepare(&self) -> Result<(), AgeFileError> {
@@ -395,25 +400,25 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn key_text(identity: &Identity) -> Zeroizing<String> {
-    let public = identity.to_public();
-    Zeroizing::new(format!("# public key: {public}\n{}\n", identity.to_string().expose_secret()))
+fn key_text(identity: &Key) -> Zeroizing<String> {
+    Zeroizing::new(format!("# public key: {}\n{}\n", identity.public_text(), *identity.text()))
 }
 
-fn parse_key(path: &Path, text: &str) -> Result<Identity, AgeFileError> {
+fn parse_key(path: &Path, text: &str) -> Result<Key, AgeFileError> {
     let line = text.lines().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
-    line.parse()
-        .map_err(|_| AgeFileError::Damaged { path: path.to_owned(), reason: "it does not hold an age key".to_owned() })
+    Key::parse(line).ok_or_else(|| AgeFileError::Damaged {
+        path: path.to_owned(),
+        reason: "it does not hold an age key".to_owned(),
+    })
 }
 
-fn seal(path: &Path, identity: &Identity, plain: &[u8]) -> Result<(), AgeFileError> {
-    let sealed = age::encrypt_and_armor(&identity.to_public(), plain)
-        .map_err(|error| AgeFileError::Io { path: path.to_owned(), error: io::Error::other(error) })?;
+fn seal(path: &Path, reader: &Reader<'_>, plain: &[u8]) -> Result<(), AgeFileError> {
+    let sealed = age::seal(reader, plain).map_err(|error| AgeFileError::Io { path: path.to_owned(), error })?;
     write_in_place(path, sealed.as_bytes())
 }
 
-fn open(path: &Path, identity: &Identity, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, AgeFileError> {
-    age::decrypt(identity, sealed).map(Zeroizing::new).map_err(|error| AgeFileError::Damaged {
+fn open(path: &Path, identity: &Key, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, AgeFileError> {
+    age::open(&Reader::Key(identity), sealed).map_err(|error| AgeFileError::Damaged {
         path: path.to_owned(),
         reason: format!("it cannot be opened with the key beside it ({error})"),
     })
@@ -440,7 +445,7 @@ impl SecretSource for AgeFile {
             ReferenceKind::Secret => {
                 let content = self.read().map_err(failed)?;
                 Ok(content.secrets.get(&reference.name).map(|entry| Secret {
-                    value: chiton_redact::value::SecretValue::new(&entry.value[..]),
+                    value: SecretValue::new(&entry.value[..]),
                     masking: if entry.shown { Masking::Shown } else { Masking::Masked },
                 }))
             }
@@ -526,11 +531,11 @@ mod tests {
     #[test]
     fn a_key_under_a_passphrase_needs_it() {
         let (_folder, store) = store();
-        store.create_locked(SecretString::from("correct horse")).unwrap();
+        store.create_locked(&SecretValue::new("correct horse")).unwrap();
         store.set("a", &Secret::masked("some value")).unwrap();
         let reference = Reference::secret("a").unwrap();
         let with = |phrase: Option<&'static str>| {
-            let ask: Passphrase = Arc::new(move || phrase.map(SecretString::from));
+            let ask: Passphrase = Arc::new(move || phrase.map(SecretValue::new));
             AgeFile::new(store.folder()).with_passphrase(ask).get(&reference)
         };
         assert_eq!(with(Some("correct horse")).unwrap(), Some(Secret::masked("some value")));

@@ -67,6 +67,14 @@ const HEAD: &[u8] = b"chiton 2\0";
 /// What a shell reports that waited for a command in vain, before it ends.
 pub(crate) const NOTHING_CAME: &str = "chiton 0";
 
+/// How a stem begins to say which branch waits, and how a branch ended that was killed.
+pub(crate) const BRANCH_WAITS: &[u8] = b"chiton 4\0";
+/// See [`BRANCH_WAITS`].
+pub(crate) const BRANCH_ENDED: &[u8] = b"chiton 3\0";
+
+/// What stands after the first words where only a part of the state follows: that which the command may have changed.
+pub(crate) const PART: &str = "part";
+
 /// Variables that are bash's own: counters, mirrors of itself, the positions of half-done work. Never carried.
 const OWN: [&str; 48] = [
     "BASH", "BASHOPTS", "BASHPID", "BASH_ALIASES", "BASH_ARGC", "BASH_ARGV", "BASH_ARGV0", "BASH_CMDS", "BASH_COMMAND",
@@ -90,7 +98,7 @@ const OPTIONS_ON: [&str; 3] = ["braceexpand", "hashall", "interactive-comments"]
 /// Options that cannot be set, or say how the shell was started.
 const SHOPT_FIXED: [&str; 2] = ["login_shell", "restricted_shell"];
 
-pub(super) fn is_own(name: &str) -> bool {
+pub(crate) fn is_own(name: &str) -> bool {
     OWN.contains(&name) || name == IS_OURS.0 || name.starts_with("__chiton")
 }
 
@@ -101,6 +109,9 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<ReadState> {
         return None;
     }
     let pipe_status = first.pipe_status();
+    if let Some(rest) = rest.strip_prefix(PART.as_bytes()) {
+        return Some(ReadState { pipe_status, state: read_part(rest.strip_prefix(b"\0")?, first.cwd, start)? });
+    }
     let mut parts = rest.split(|byte| *byte == 0);
     let cwd = OsString::from_vec(parts.next()?.strip_suffix(b"\n")?.to_vec()).into();
     let options = read_options(parts.next()?, &OPTIONS_ON, &PER_COMMAND_OPTIONS)?;
@@ -119,6 +130,51 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<ReadState> {
         functions: read_functions(parts)?,
     };
     Some(ReadState { pipe_status, state })
+}
+
+/// The state with what a command may have changed: names of plain variables, of arrays and of functions, and how these are
+/// now.
+fn read_part(text: &[u8], cwd: PathBuf, start: &ShellState) -> Option<ShellState> {
+    let mut parts = text.split(|byte| *byte == 0);
+    let mut names = || Some(std::str::from_utf8(parts.next()?).ok()?.split_ascii_whitespace());
+    let (scalars, arrays, functions) = (names()?, names()?, names()?);
+    let mut state = ShellState { cwd, ..start.clone() };
+    for name in scalars {
+        let (attributes, is_set, value) = (parts.next()?, !parts.next()?.is_empty(), parts.next()?);
+        let mut attributes: Vec<u8> = attributes.to_vec();
+        attributes.sort_unstable();
+        let attributes = String::from_utf8(attributes).ok()?;
+        let value = if is_set { Value::Scalar(value.into()) } else { Value::Unset };
+        let found = (is_set || !attributes.is_empty()).then_some(Variable { attributes, value });
+        set(&mut state, name, found, start);
+    }
+    for name in arrays {
+        let found = declaration::read_all(parts.next()?)?.into_iter().find(|(found, _)| found == name);
+        set(&mut state, name, found.map(|(_, variable)| variable), start);
+    }
+    for name in functions {
+        let text = parts.next()?;
+        if text.is_empty() {
+            state.functions.remove(&ByteString::from(name));
+        } else {
+            let function = Function { attributes: String::new(), text: as_written(text).into() };
+            state.functions.insert(name.into(), function);
+        }
+    }
+    Some(state)
+}
+
+/// Gives a variable the value that was found, or none.
+fn set(state: &mut ShellState, name: &str, found: Option<Variable>, start: &ShellState) {
+    let was_there = start.variables.contains_key(name);
+    // A shell that never left its directory declares OLDPWD without a value.
+    let is_bash_s = name == "OLDPWD" && !was_there && found.as_ref().is_some_and(|found| found.scalar().is_none());
+    let is_removed = found.is_none() && BASH_SETS.contains(&name) && was_there;
+    let gone = is_removed.then(|| Variable { attributes: String::new(), value: Value::Unset });
+    match found.or(gone).filter(|_| !is_bash_s) {
+        Some(variable) => drop(state.variables.insert(name.to_owned(), variable)),
+        None => drop(state.variables.remove(name)),
+    }
 }
 
 fn read_variables(text: &[u8], locals: &[u8], start: &ShellState) -> Option<BTreeMap<String, Variable>> {

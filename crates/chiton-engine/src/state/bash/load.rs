@@ -17,13 +17,17 @@ use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
 use crate::protocol::SharedPaths;
 use crate::state::environment::IS_OURS;
-use crate::state::{ShellState, Value, Variable};
+use crate::state::{Function, ShellState, Value, Variable};
 use chiton_shell::quote::append_quoted;
 
 /// The number under which a shell finds the loader, and the one under which it finds the script.
 pub(crate) const LOADER_FD: i32 = 3;
 /// See [`LOADER_FD`].
 pub(crate) const SCRIPT_FD: i32 = 4;
+/// Where a stem has what its branches print to.
+pub(crate) const OUTPUT_FD: i32 = 5;
+/// See [`OUTPUT_FD`].
+pub(crate) const ERROR_FD: i32 = 6;
 
 /// How the loader ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,124 @@ pub(crate) enum ExitTrap {
 /// functions are there; with `builtin` before it, `exec` would not hold.
 pub(crate) fn can_wait(state: &ShellState) -> bool {
     ["builtin", "command"].iter().all(|name| !state.functions.contains_key(&ByteString::from(*name)))
+}
+
+/// Whether a shell in this state can be a stem. With some options a branch that fails would end it, or show what is ours.
+pub(crate) fn can_branch(state: &ShellState) -> bool {
+    let is_fixed = |variable: &Variable| variable.attributes.contains('r');
+    state.options.iter().all(|(name, on)| !on || matches!(name.as_str(), "pipefail" | "noclobber"))
+        && !["LC_ALL", "IFS"].iter().any(|name| state.variables.get(*name).is_some_and(is_fixed))
+}
+
+/// A script that brings a shell from one state to another, in this directory or elsewhere; `None` where only a new shell can
+/// be in that state.
+pub(crate) fn change(from: &ShellState, to: &ShellState, is_elsewhere: bool) -> Option<Vec<u8>> {
+    let shadowed = |state: &ShellState| USED_TO_CHANGE.iter().any(|name| state.defines(name));
+    if from.options != to.options || shadowed(from) || shadowed(to) {
+        return None;
+    }
+    let mut script = Vec::new();
+    if from.umask != to.umask {
+        script.extend_from_slice(format!("builtin umask {:04o}\n", to.umask).as_bytes());
+    }
+    let moves = is_elsewhere || from.cwd != to.cwd;
+    if moves {
+        script.extend_from_slice(b"builtin cd -- ");
+        append_quoted(&mut script, to.cwd.as_os_str().as_bytes());
+        script.push(b'\n');
+    }
+    append_changed_variables(&mut script, from, to, moves)?;
+    append_changed_functions(&mut script, from, to)?;
+    for name in from.aliases.keys().filter(|name| !to.aliases.contains_key(*name)) {
+        script.extend_from_slice(b"builtin unalias -- ");
+        append_quoted(&mut script, name);
+        script.push(b'\n');
+    }
+    for (name, value) in to.aliases.iter().filter(|(name, value)| from.aliases.get(*name) != Some(value)) {
+        append_alias(&mut script, name, value);
+    }
+    // What is not named is as bash starts, so what was named is the other way round then.
+    let named = from.shopt.iter().filter(|(name, _)| !to.shopt.contains_key(*name)).map(|(name, on)| (name, !on));
+    let set = to.shopt.iter().filter(|(name, on)| from.shopt.get(*name) != Some(on)).map(|(name, on)| (name, *on));
+    for (name, on) in named.chain(set) {
+        script.extend_from_slice(format!("builtin shopt -{} {name}\n", if on { 's' } else { 'u' }).as_bytes());
+    }
+    Some(script)
+}
+
+/// What a change is written with, besides `builtin`.
+const USED_TO_CHANGE: [&str; 3] = ["builtin", "command", "declare"];
+
+fn append_changed_variables(script: &mut Vec<u8>, from: &ShellState, to: &ShellState, moves: bool) -> Option<()> {
+    let removed = from.variables.iter().filter(|(name, _)| !to.variables.contains_key(*name));
+    for (name, variable) in removed {
+        can_be_changed(name, Some(variable))?;
+        script.extend_from_slice(format!("builtin unset -v {name}\n").as_bytes());
+    }
+    // To go elsewhere sets it.
+    let is_set_by_move = |name: &str| moves && name == "OLDPWD";
+    for (name, variable) in &to.variables {
+        let before = from.variables.get(name);
+        if before == Some(variable) && !is_set_by_move(name) {
+            continue;
+        }
+        can_be_changed(name, before)?;
+        can_be_changed(name, Some(variable))?;
+        script.extend_from_slice(format!("builtin unset -v {name}\n").as_bytes());
+        if !(variable.is_removed() && BASH_SETS.contains(&name.as_str())) {
+            append_declaration(script, name, variable);
+            script.push(b'\n');
+        }
+    }
+    if moves && !to.variables.contains_key("OLDPWD") {
+        script.extend_from_slice(b"builtin unset -v OLDPWD\ndeclare -x OLDPWD\n");
+    }
+    Some(())
+}
+
+/// Whether a shell that runs can come to have this variable, or lose it, and be as if it had started so.
+fn can_be_changed(name: &str, variable: Option<&Variable>) -> Option<()> {
+    let is_watched = BASH_WATCHES.iter().any(|watched| name.starts_with(watched));
+    let is_fixed = variable.is_some_and(|variable| variable.attributes.contains(['r', 'n']));
+    let is_bash_s = is_own(name) || name == IS_OURS.0;
+    (!is_watched && !is_fixed && !is_bash_s).then_some(())
+}
+
+/// Beginnings of the names of variables that bash acts on when they are set, or reads only as it starts.
+const BASH_WATCHES: [&str; 17] = [
+    "BASH", "CHILD_MAX", "COLUMNS", "COMP", "ENV", "EXECIGNORE", "FUNCNEST", "GLOB", "HIST", "IGNOREEOF", "LANG",
+    "LC_", "LINES", "MAIL", "POSIX", "TMOUT", "auto_resume",
+];
+
+fn append_changed_functions(script: &mut Vec<u8>, from: &ShellState, to: &ShellState) -> Option<()> {
+    let is_plain = |function: &Function| !function.attributes.contains('r');
+    for (name, function) in from.functions.iter().filter(|(name, _)| !to.functions.contains_key(*name)) {
+        is_plain(function).then_some(())?;
+        script.extend_from_slice(b"builtin unset -f -- ");
+        append_quoted(script, name);
+        script.push(b'\n');
+    }
+    let changed: Vec<_> = to.functions.iter().filter(|(name, text)| from.functions.get(*name) != Some(text)).collect();
+    if changed.is_empty() {
+        return Some(());
+    }
+    script.extend_from_slice(b"builtin shopt -s extglob\n");
+    for (name, function) in changed {
+        if let Some(before) = from.functions.get(name) {
+            is_plain(before).then_some(())?;
+            script.extend_from_slice(b"builtin unset -f -- ");
+            append_quoted(script, name);
+            script.push(b'\n');
+        }
+        script.extend_from_slice(b"builtin eval ");
+        append_quoted(script, &function.text);
+        script.push(b'\n');
+        append_function_attributes(script, name, function);
+    }
+    if !to.shopt.get("extglob").copied().unwrap_or(false) {
+        script.extend_from_slice(b"builtin shopt -u extglob\n");
+    }
+    Some(())
 }
 
 /// Whether a shell in this state reads such a text from a pipe as it is. Where bash counts characters, it loses some of
@@ -212,19 +334,29 @@ fn append_functions(script: &mut Vec<u8>, state: &ShellState) {
         script.push(b'\n');
     }
     script.extend_from_slice(b"builtin shopt -u extglob\n");
-    for (name, function) in state.functions.iter().filter(|(_, function)| !function.attributes.is_empty()) {
+    for (name, function) in &state.functions {
+        append_function_attributes(script, name, function);
+    }
+}
+
+fn append_function_attributes(script: &mut Vec<u8>, name: &[u8], function: &Function) {
+    if !function.attributes.is_empty() {
         script.extend_from_slice(format!("builtin declare -f{} -- ", function.attributes).as_bytes());
         append_quoted(script, name);
         script.push(b'\n');
     }
 }
 
+fn append_alias(script: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    script.extend_from_slice(b"builtin alias -- ");
+    append_quoted(script, &[name, b"=", value].concat());
+    script.push(b'\n');
+}
+
 /// Aliases and options come last, since they change how what follows is read.
 fn append_settings(script: &mut Vec<u8>, state: &ShellState) {
     for (name, value) in &state.aliases {
-        script.extend_from_slice(b"builtin alias -- ");
-        append_quoted(script, &[name, &b"="[..], value].concat());
-        script.push(b'\n');
+        append_alias(script, name, value);
     }
     for (name, on) in &state.shopt {
         script.extend_from_slice(format!("builtin shopt -{} {name}\n", if *on { 's' } else { 'u' }).as_bytes());
@@ -328,7 +460,7 @@ mod tests {
     fn the_loader_needs_nothing_that_a_function_could_shadow_after_functions_exist() {
         let mut state = ShellState::fresh("/", [], 0o022);
         let text = "set () \n{ \n    :\n}\n".into();
-        state.functions.insert("set".into(), crate::state::Function { attributes: "x".to_owned(), text });
+        state.functions.insert("set".into(), Function { attributes: "x".to_owned(), text });
         state.options.insert("noclobber".to_owned(), true);
         let options = LoadOptions { shared: SharedPaths::of_keeper(1), exit_trap: ExitTrap::Alone };
         let script = String::from_utf8(loader(&state, b"bash", &options)).unwrap();

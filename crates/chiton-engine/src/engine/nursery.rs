@@ -1,0 +1,102 @@
+//! What the first command of a session needs, ready before there is such a session.
+//!
+//! 1. A command that nothing waited for was run: another one may follow, in another session. Behind its answer a keeper is
+//!    started, and a sandbox is prepared ([`Engine::tend_nursery`]).
+//! 2. The next one that nothing waits for takes them.
+//! 3. What nobody takes goes after the time after which shells that wait go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+
+use super::Engine;
+use crate::enclosure::Enclosure;
+use crate::lock::Lock;
+use crate::process::keeper_process::Keeper;
+use crate::sandbox::policy::NetworkPolicy;
+use crate::spawn;
+
+/// What is ready for the next session.
+#[derive(Debug, Default)]
+pub(super) struct Nursery {
+    keeper: Lock<Option<Keeper>>,
+    enclosure: Lock<Option<Arc<Enclosure>>>,
+    /// Commands so far that nothing waited for. A server with one session has one.
+    cold: AtomicUsize,
+    /// When it was last filled.
+    filled: Lock<Option<Instant>>,
+}
+
+impl Nursery {
+    /// A keeper that can take an order.
+    pub(super) fn take_keeper(&self) -> Option<Keeper> {
+        let mut keeper = self.keeper.lock().take()?;
+        keeper.is_there().then_some(keeper)
+    }
+
+    /// A sandbox by the policy of the engine that nobody is in, and that covers what it should.
+    pub(super) fn take_enclosure(&self) -> Option<Arc<Enclosure>> {
+        self.enclosure.lock().take().filter(|enclosure| !enclosure.is_outdated())
+    }
+
+    /// Lets go of everything, if it was filled at that time and not since.
+    fn empty(&self, filled: Instant) {
+        let mut last = self.filled.lock();
+        if *last == Some(filled) {
+            *last = None;
+            drop((self.keeper.lock().take(), self.enclosure.lock().take()));
+        }
+    }
+}
+
+impl Engine {
+    /// A command was run that nothing waited for.
+    pub(super) fn note_cold(&self) {
+        self.inner.nursery.cold.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Starts a keeper for what comes next, unless one is ready.
+    pub(super) fn start_keeper_ahead(&self) {
+        // Somebody who only asks what is in force may have no runtime, and has no use for a keeper.
+        let has_runtime = Handle::try_current().is_ok();
+        let mut keeper = self.inner.nursery.keeper.lock();
+        if has_runtime && keeper.is_none() {
+            *keeper = spawn::start_keeper(&self.inner.config.keeper, self.inner.floor.as_deref()).ok();
+            drop(keeper);
+            self.empty_nursery_later();
+        }
+    }
+
+    /// Has ready what the next such command needs, where there was more than one.
+    pub(super) fn tend_nursery(&self) {
+        let nursery = &self.inner.nursery;
+        if !self.is_warm() || nursery.cold.load(Ordering::Relaxed) < 2 {
+            return;
+        }
+        let has_enclosure = nursery.enclosure.lock().is_some();
+        let config = &self.inner.config;
+        self.start_keeper_ahead();
+        // One with a network of its own has a process of its own as well, which is too much to have for nobody.
+        let policy = config.sandbox.as_ref().filter(|policy| !matches!(policy.network, NetworkPolicy::Named(_)));
+        if let (false, Some(policy)) = (has_enclosure, policy) {
+            // Here and not on a thread of its own: a server that ends meanwhile would leave half of it behind.
+            *nursery.enclosure.lock() = self.make_enclosure(policy, None, None).ok();
+            self.empty_nursery_later();
+        }
+    }
+
+    fn empty_nursery_later(&self) {
+        let (filled, idle) = (Instant::now(), self.inner.config.limits.warm.idle);
+        *self.inner.nursery.filled.lock() = Some(filled);
+        // Not to keep the engine, which ends with whoever uses it.
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep(idle).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.nursery.empty(filled);
+            }
+        });
+    }
+}
