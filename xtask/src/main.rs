@@ -61,7 +61,16 @@ Chores of the project.
 
 fn main() -> ExitCode {
     let chore = env::args().nth(1).unwrap_or_default();
+    // `fuzz` and `agree` have a help of their own, and their programs may be asked for one.
+    let wants_help = env::args().skip(2).any(|word| word == "--help") && !matches!(chore.as_str(), "fuzz" | "agree");
     let done = match chore.as_str() {
+        _ if wants_help => {
+            print!("{HELP}");
+            Ok(())
+        }
+        "test" if env::args().len() > 2 && env::args().nth(2).as_deref() != Some("--agents") => {
+            Err(anyhow::anyhow!("`cargo xtask test` takes only --agents; `cargo test` runs single tests"))
+        }
         "test" if env::args().nth(2).as_deref() == Some("--agents") => agents(),
         "test" => test(),
         "bench" if env::args().nth(2).as_deref() == Some("tokens") => tokens(),

@@ -154,6 +154,77 @@ fn a_waiting_shell_or_keeper_that_was_killed_costs_nothing() {
 }
 
 #[test]
+fn a_command_that_has_ended_before_its_keeper_looked_has_run_once() {
+    let harness = std::sync::Arc::new(Harness::new());
+    let runtime = runtime();
+    let mark = mark();
+    let session = session_with(&harness, &mark);
+    // In a copy of the shell that waits, with an ending of its own, and in that shell itself.
+    let commands =
+        ["echo x >> log", "echo x >> log; exit 3", "echo x >> log; : $$; exit 3", "echo x >> log; exec true"];
+    for (round, command) in commands.into_iter().enumerate() {
+        runtime.block_on(session.settled());
+        harness.engine.warm(&session);
+        assert!(eventually(seconds(10), || marked(&mark).len() >= 4), "nobody waits");
+        runtime.block_on(session.settled());
+        let pids: Vec<i32> = marked(&mark).iter().map(|shell| shell.pid).collect();
+        let parents = pids.iter().map(|shell| parent_of(*shell).cast_signed());
+        let keepers: Vec<i32> = parents.filter(|parent| !pids.contains(parent)).collect();
+        let tell = |signal| {
+            for keeper in keepers.iter().filter_map(|keeper| rustix::process::Pid::from_raw(*keeper)) {
+                let _ = rustix::process::kill_process(keeper, signal);
+            }
+        };
+        tell(rustix::process::Signal::STOP);
+        let call = {
+            let (harness, session) = (std::sync::Arc::clone(&harness), session.clone());
+            runtime.spawn(async move { harness.run(&session, command).await })
+        };
+        let log = || fs::read_to_string(harness.folder.path().join("log")).unwrap_or_default();
+        let has_run = eventually(seconds(10), || log().lines().count() > round);
+        // A shell that ends at once has ended by then, or will before its keeper has looked around.
+        std::thread::sleep(Duration::from_millis(20));
+        tell(rustix::process::Signal::CONT);
+        let response = runtime.block_on(call).unwrap();
+        assert!(has_run && response.warm, "{command}");
+        assert_eq!(response.outcome, Outcome::Exited(if command.ends_with('3') { 3 } else { 0 }), "{command}");
+        assert_eq!(log(), "x\n".repeat(round + 1), "{command}");
+    }
+}
+
+#[test]
+fn a_session_that_changes_from_call_to_call_is_never_answered_by_a_shell_of_before() {
+    let harness = std::sync::Arc::new(Harness::new());
+    let lane = |lane: usize| {
+        let harness = std::sync::Arc::clone(&harness);
+        std::thread::spawn(move || {
+            runtime().block_on(async {
+                for round in 0..12 {
+                    let session = harness.session();
+                    harness.engine.warm(&session);
+                    // Each change makes those that are still starting useless.
+                    for change in ["cd /", "A=1", "cd /usr && B=2", "f() { echo f; }", "shopt -s nullglob", "cd /"] {
+                        let mut request = CommandRequest::new(change);
+                        request.answer = AnswerMode::BeforeState;
+                        assert_eq!(harness.request(&session, request).await.outcome, Outcome::Exited(0), "{change}");
+                        let mut request =
+                            CommandRequest::new("printf x; head -c 100000 /dev/zero | tr '\\0' y | wc -c");
+                        request.answer = AnswerMode::BeforeState;
+                        let response = harness.request(&session, request).await;
+                        assert_eq!(response.outcome, Outcome::Exited(0), "{lane} {round}: after {change}");
+                        assert_eq!(response.stdout.to_text(), "x100000\n", "{lane} {round}: after {change}");
+                    }
+                }
+            });
+        })
+    };
+    let lanes: Vec<_> = (0..3).map(lane).collect();
+    for lane in lanes {
+        lane.join().unwrap();
+    }
+}
+
+#[test]
 fn sixteen_calls_at_once_are_sixteen_commands() {
     let harness = std::sync::Arc::new(Harness::new());
     let runtime = runtime();

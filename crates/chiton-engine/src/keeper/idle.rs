@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -48,8 +49,8 @@ struct WaitingShell {
     directory: Option<DirectoryId>,
 }
 
-/// A run that begins: its plan, its shell, and how that ended, where it has already.
-type BegunRun = (RunPlan, StartedShell, Option<Reaped>);
+/// A run that begins: its plan, its shell, how that ended, where it has already, and since when it has a command.
+type BegunRun = (RunPlan, StartedShell, Option<Reaped>, Instant);
 
 /// Serves until the engine is gone, or a signal says that it is enough.
 pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Result<()> {
@@ -76,13 +77,13 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
             BEGIN => ControlFlow::Continue(begin(read_message(&socket, &mut inbox)?, &socket, waiting.take())),
             _ => return Err(io::Error::other("engine and keeper are of different versions")),
         };
-        let (plan, shell, ended) = match next {
+        let (plan, shell, ended, started) = match next {
             ControlFlow::Continue(Some(begun)) => begun,
             ControlFlow::Continue(None) => continue,
             ControlFlow::Break(()) => return Ok(()),
         };
 
-        match run::keep(plan, (shell, ended), RunConnection::to_caller(socket, inbox)?, equipment) {
+        match run::keep(plan, (shell, ended), started, RunConnection::to_caller(socket, inbox)?, equipment) {
             AfterRun::Free(caller, again, stem) => {
                 caller.set_nonblocking(false)?;
                 report(&caller, &Report::Free { stem: stem.is_some() });
@@ -135,13 +136,14 @@ fn carry_out(
             ControlFlow::Continue(None)
         }
         Order::Run(mut plan, run) => {
+            let started = Instant::now();
             match StartedShell::start(&mut plan, given, &equipment.shared, CommandArrives::WithTheOrder) {
                 Ok(shell) => {
                     // The record before the report: a command may kill its keeper at once, and then the record is the only
                     // proof that it ran.
                     write_start(&shell);
                     report(socket, &Report::Started { pid: shell.pid });
-                    ControlFlow::Continue(Some((*run, shell, None)))
+                    ControlFlow::Continue(Some((*run, shell, None, started)))
                 }
                 Err(reason) => {
                     report(socket, &Report::FailedToStart { reason });
@@ -203,7 +205,7 @@ fn begin(plan: RunPlan, socket: &UnixStream, waiting: Option<WaitingShell>) -> O
             if plan.request.is_none() {
                 write_start(&waiting.shell);
             }
-            Some((plan, waiting.shell, waiting.ended))
+            Some((plan, waiting.shell, waiting.ended, Instant::now()))
         }
         gone => {
             let number = gone.as_ref().map_or(0, |waiting| waiting.number);

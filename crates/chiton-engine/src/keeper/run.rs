@@ -96,14 +96,15 @@ enum EventSource {
     Pipe(Stream),
 }
 
-/// Keeps a run whose shell was started, and may have ended already, until nothing of it is left.
+/// Keeps a run whose shell was started, and may have ended already, until nothing of it is left. `started` is when its
+/// command could begin.
 pub(super) fn keep(
     plan: RunPlan,
     (shell, ended): (StartedShell, Option<Reaped>),
+    started: Instant,
     caller: RunConnection,
     equipment: Equipment,
 ) -> AfterRun {
-    let started = Instant::now();
     let StartedShell {
         pid, leader_alone, folder, alive, door, masking, pipes, input, terminal, enclosed, stem, ..
     } = shell;
