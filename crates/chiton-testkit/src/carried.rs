@@ -42,7 +42,7 @@ impl Scope {
 /// Runs rustc, or the wrapper that the user has, as cargo has said; the program alone is linked statically, and elsewhere.
 const STAND_IN: &str = r#"#!/bin/sh
 case " $* " in
-*" --crate-name chiton "*) exec $CHITON_WRAPPED "$@" -C target-feature=+crt-static --emit "link=$CHITON_CARRIED" ;;
+*" --crate-name chiton "*) exec $CHITON_WRAPPED "$@" -C target-feature=+crt-static -C link-arg=-static --emit "link=$CHITON_CARRIED" ;;
 *) exec $CHITON_WRAPPED "$@" ;;
 esac
 "#;

@@ -86,7 +86,7 @@ impl Target {
         cargo.args(["build", "--locked", "--profile", "dist", "-p", "chiton-cli", "--bin", "chiton"]);
         cargo.args(["--target", self.triple]).current_dir(&places.sources);
         cargo.env("CARGO_TARGET_DIR", &places.target).env("CARGO_INCREMENTAL", "0");
-        cargo.env("CARGO_ENCODED_RUSTFLAGS", self.flags(places)?.join("\u{1f}"));
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(places)?.join("\u{1f}"));
         let name = self.triple.to_uppercase().replace('-', "_");
         cargo.env(format!("CARGO_TARGET_{name}_LINKER"), self.linker());
         ensure!(cargo.status()?.success(), "the program does not build for {}", self.triple);
@@ -100,19 +100,13 @@ impl Target {
         );
         Ok(program)
     }
+}
 
-    /// What rustc is told.
-    fn flags(&self, places: &Places) -> Result<Vec<String>> {
-        let mut flags = renamed_paths(places)?;
-        flags.push("-Ctarget-feature=+crt-static".to_owned());
-        // A list of tens of thousands of addresses, as bits: more than a megabyte less. The C library in the program reads it,
-        // from 2.36 on; with an older one the program does not start, and its pages cannot be made. Linkers for other
-        // processors do not know it yet.
-        if self.processor == "x86_64" {
-            flags.push("-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned());
-        }
-        Ok(flags)
-    }
+/// What rustc is told.
+fn flags(places: &Places) -> Result<Vec<String>> {
+    let mut flags = renamed_paths(places)?;
+    flags.push("-Ctarget-feature=+crt-static".to_owned());
+    Ok(flags)
 }
 
 /// Has rustc call folders of this machine by other names.
