@@ -159,12 +159,16 @@ fn a_command_that_has_ended_before_its_keeper_looked_has_run_once() {
     let runtime = runtime();
     let mark = mark();
     let session = session_with(&harness, &mark);
-    // In a copy of the shell that waits, with an ending of its own, and in that shell itself.
-    let commands =
-        ["echo x >> log", "echo x >> log; exit 3", "echo x >> log; : $$; exit 3", "echo x >> log; exec true"];
+    // In a copy of the shell that waits, and in that shell itself: with an answer that goes first, and with one that does not.
+    let commands = [
+        "echo x >> log", "echo x >> log", "echo x >> log; exit 3", "echo x >> log; exit 3",
+        "echo x >> log; : $$; exit 3", "echo x >> log; exec true",
+    ];
     for (round, command) in commands.into_iter().enumerate() {
         runtime.block_on(session.settled());
+        let inside = runtime.enter();
         harness.engine.warm(&session);
+        drop(inside);
         assert!(eventually(seconds(10), || marked(&mark).len() >= 4), "nobody waits");
         runtime.block_on(session.settled());
         let pids: Vec<i32> = marked(&mark).iter().map(|shell| shell.pid).collect();
@@ -178,7 +182,9 @@ fn a_command_that_has_ended_before_its_keeper_looked_has_run_once() {
         tell(rustix::process::Signal::STOP);
         let call = {
             let (harness, session) = (std::sync::Arc::clone(&harness), session.clone());
-            runtime.spawn(async move { harness.run(&session, command).await })
+            let mut request = CommandRequest::new(command);
+            request.answer = early_if(round % 2 == 0);
+            runtime.spawn(async move { harness.request(&session, request).await })
         };
         let log = || fs::read_to_string(harness.folder.path().join("log")).unwrap_or_default();
         let has_run = eventually(seconds(10), || log().lines().count() > round);
@@ -246,6 +252,60 @@ fn sixteen_calls_at_once_are_sixteen_commands() {
     }
     let response = runtime.block_on(harness.run(&session, "echo ${V0} ${V7} ${V15}"));
     assert_eq!(response.stdout.to_text(), "0 7 15\n", "each has left its own");
+}
+
+#[test]
+fn of_hundreds_of_calls_at_once_each_is_run_once_and_answered() {
+    let harness = std::sync::Arc::new(Harness::new());
+    let runtime = runtime();
+    let session = harness.session();
+    // Some that a copy of a shell runs, some that take a shell of their own, some that take a while.
+    let command = |number: usize| match number % 3 {
+        0 => format!("echo {number} | tee -a log"),
+        1 => format!("echo {number} | tee -a log; : $$"),
+        _ => format!("sleep 0.02; echo {number} | tee -a log"),
+    };
+    let calls: Vec<_> = (0..300)
+        .map(|number| {
+            let (harness, session) = (std::sync::Arc::clone(&harness), session.clone());
+            let mut request = CommandRequest::new(command(number).as_str());
+            request.answer = early_if(number % 2 == 0);
+            runtime.spawn(async move { harness.request(&session, request).await })
+        })
+        .collect();
+    for (number, call) in calls.into_iter().enumerate() {
+        assert_eq!(runtime.block_on(call).unwrap().stdout.to_text(), format!("{number}\n"));
+    }
+    let log = fs::read_to_string(harness.folder.path().join("log")).unwrap();
+    let mut numbers: Vec<usize> = log.lines().map(|line| line.parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..300).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_first_command_of_a_session_finds_a_shell_and_nothing_of_other_sessions() {
+    let harness = Harness::new();
+    runtime().block_on(async {
+        let question = "echo ${X-none} $PWD $(type -t f)";
+        let answer = format!("none {}\n", harness.folder.path().display());
+        let mut found = 0;
+        let begun = std::time::Instant::now();
+        while found < 3 {
+            assert!(begun.elapsed() < seconds(20), "no shell has waited for the first command of a session");
+            let session = harness.session();
+            let mut request = CommandRequest::new(question);
+            request.answer = AnswerMode::BeforeState;
+            let response = harness.request(&session, request).await;
+            assert_eq!(response.stdout.to_text(), answer);
+            found += usize::from(response.warm);
+            harness.run(&session, "X=another; f() { :; }; cd /usr").await;
+            session.settled().await;
+        }
+        // One that begins in another way has a shell of its own.
+        let session = session_with(&harness, "of-its-own");
+        let response = harness.run(&session, &format!("echo ${MARK}")).await;
+        assert_eq!(response.stdout.to_text(), "of-its-own\n");
+    });
 }
 
 #[test]

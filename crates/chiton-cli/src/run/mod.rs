@@ -74,6 +74,7 @@ async fn run_async(
 ) -> Result<ExitCode> {
     let mut request = request(arguments)?;
     let engine = engine(arguments, settings, state_directory)?;
+    engine.expect_command();
     // How whoever reads this has to say where it is.
     let on =
         near.as_ref().and_then(|near| near.target.as_ref()).map(|name| format!(" --on {name}")).unwrap_or_default();

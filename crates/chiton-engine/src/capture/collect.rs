@@ -55,10 +55,11 @@ pub(crate) async fn collect(
     control: &RunControl,
 ) -> Result<Option<Collected>, StartError> {
     let begun = Instant::now();
-    let Launched { keeper, program, pid: waited, held } = launched;
+    let Launched { keeper, program, pid: waited, held, place } = launched;
     let mut reports = Reports::of(keeper, held, control)?;
     let warm = waited.is_some();
     let pid = reports.started(waited, folder, program).await?;
+    drop(place);
     listener.receive(RunEvent::Started { run_id: folder.id(), pid });
 
     let mut hand_over_at = longest_wait(command).map(|wait| begun + wait);

@@ -39,6 +39,14 @@ pub(super) struct FollowUp {
     pub(super) owed: Option<OwedWork>,
 }
 
+/// Whether keepers are started where those that are there do not suffice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NewKeepers {
+    AsNeeded,
+    /// Something else goes first.
+    Later,
+}
+
 /// What an answer owes, and who pays. Dropped when that has come, or never will: also where a runtime is taken down.
 struct Debt {
     engine: Engine,
@@ -83,9 +91,14 @@ impl Engine {
             if returning.is_none() && !session.pool().is_nearly_empty() {
                 tokio::time::sleep(CALM).await;
             }
-            engine.refill(&session, Some(keeper));
+            // First what waits again at once, then what another session's first command lacks, then one more for this one.
+            engine.refill(&session, Some(keeper), NewKeepers::Later);
             drop(returning);
             engine.tend_nursery();
+            // A session may have no more than one command.
+            if session.pool().commands() > 1 && session.pool().is_nearly_empty() {
+                engine.refill(&session, None, NewKeepers::AsNeeded);
+            }
         });
     }
 
@@ -126,7 +139,7 @@ impl Engine {
     /// Starts what its next command will need, so that it does not have to wait for that. Without it that happens with
     /// the first command.
     pub fn warm(&self, session: &Session) {
-        self.refill(session, None);
+        self.refill(session, None, NewKeepers::AsNeeded);
         let around = &self.inner.config.guard.around;
         let _found = (around.mounts.len(), around.own_processes.len(), around.own_groups.len());
     }
@@ -137,8 +150,8 @@ impl Engine {
     }
 
     /// Has shells wait for the session's next commands, with this keeper, with those whose shells wait for something
-    /// else by now, and with new ones.
-    pub(super) fn refill(&self, session: &Session, keeper: Option<FreeKeeper>) {
+    /// else by now, and perhaps with new ones.
+    pub(super) fn refill(&self, session: &Session, keeper: Option<FreeKeeper>, more: NewKeepers) {
         let (config, pool) = (&self.inner.config, session.pool());
         if !self.is_warm() || !spare::can_wait(&config.shell) {
             return;
@@ -151,7 +164,7 @@ impl Engine {
         while pool.has_room(&wanted, config.limits.warm) {
             let keeper = match keepers.pop() {
                 Some(keeper) => keeper,
-                None if pool.is_short(&wanted) => {
+                None if more == NewKeepers::AsNeeded && pool.is_short(&wanted) => {
                     let ready = self.inner.nursery.take_keeper().map(Ok);
                     match ready.unwrap_or_else(|| spawn::start_keeper(&config.keeper, self.inner.floor.as_deref())) {
                         Ok(keeper) => keeper.into(),

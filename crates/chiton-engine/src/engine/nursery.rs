@@ -1,13 +1,14 @@
 //! What the first command of a session needs, ready before there is such a session.
 //!
 //! 1. A command that nothing waited for was run: another one may follow, in another session. Behind its answer a keeper is
-//!    started, and a sandbox is prepared ([`Engine::tend_nursery`]).
-//! 2. The next one that nothing waits for takes them.
+//!    started, a sandbox is prepared, and in it a shell that waits for a command like that one ([`Engine::tend_nursery`]).
+//! 2. The next one that nothing waits for takes them. The first of a session that begins like the last one finds its shell;
+//!    another one makes do with the sandbox and the keeper.
 //! 3. What nobody takes goes after the time after which shells that wait go.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
@@ -17,12 +18,21 @@ use crate::lock::Lock;
 use crate::process::keeper_process::Keeper;
 use crate::sandbox::policy::NetworkPolicy;
 use crate::spawn;
+use crate::state::bash;
+use crate::warm::spare::{self, Requirements, Spare};
+
+/// How long a keeper waits for a command that is about to come, where nothing waits otherwise.
+const FOR_THIS_ONE: Duration = Duration::from_secs(10);
 
 /// What is ready for the next session.
 #[derive(Debug, Default)]
 pub(super) struct Nursery {
     keeper: Lock<Option<Keeper>>,
     enclosure: Lock<Option<Arc<Enclosure>>>,
+    /// A shell, with a keeper of its own.
+    spare: Lock<Option<Spare>>,
+    /// What the last first command of a session required, but for its sandbox, which was its session's.
+    expected: Lock<Option<Requirements>>,
     /// Commands so far that nothing waited for. A server with one session has one.
     cold: AtomicUsize,
     /// When it was last filled.
@@ -36,6 +46,18 @@ impl Nursery {
         keeper.is_there().then_some(keeper)
     }
 
+    /// A shell that waits for just such a command. One that does not is of no use any more, since the sandbox that it is in was
+    /// taken before it; its keeper is.
+    pub(super) fn take_spare(&self, wanted: &Requirements) -> Option<Spare> {
+        *self.expected.lock() = Some(Requirements { enclosure: None, ..wanted.clone() });
+        let spare = self.spare.lock().take()?;
+        if spare.satisfies(wanted) {
+            return Some(spare);
+        }
+        self.keeper.lock().get_or_insert(spare.into_keeper());
+        None
+    }
+
     /// A sandbox by the policy of the engine that nobody is in, and that covers what it should.
     pub(super) fn take_enclosure(&self) -> Option<Arc<Enclosure>> {
         self.enclosure.lock().take().filter(|enclosure| !enclosure.is_outdated())
@@ -47,6 +69,7 @@ impl Nursery {
         if *last == Some(filled) {
             *last = None;
             drop((self.keeper.lock().take(), self.enclosure.lock().take()));
+            drop((self.spare.lock().take(), self.expected.lock().take()));
         }
     }
 }
@@ -55,6 +78,11 @@ impl Engine {
     /// A command was run that nothing waited for.
     pub(super) fn note_cold(&self) {
         self.inner.nursery.cold.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A command will come in a moment. Its keeper starts meanwhile, on another processor, where nothing waits for it.
+    pub fn expect_command(&self) {
+        self.start_keeper_ahead();
     }
 
     /// Starts a keeper for what comes next, unless one is ready.
@@ -85,10 +113,27 @@ impl Engine {
             *nursery.enclosure.lock() = self.make_enclosure(policy, None, None).ok();
             self.empty_nursery_later();
         }
+        self.start_shell_ahead();
+    }
+
+    /// Has a shell wait in the sandbox that is ready, for a command like the last one that nothing waited for.
+    fn start_shell_ahead(&self) {
+        let (config, nursery) = (&self.inner.config, &self.inner.nursery);
+        let enclosure = nursery.enclosure.lock().clone();
+        let is_held = enclosure.is_some() == config.sandbox.is_some();
+        let mut ready = nursery.spare.lock();
+        if ready.is_some() || !is_held || !spare::can_wait(&config.shell) {
+            return;
+        }
+        let expected = nursery.expected.lock().clone().filter(|expected| bash::load::can_wait(&expected.state));
+        let Some(wanted) = expected.map(|expected| Requirements { enclosure, ..expected }) else { return };
+        let Some(keeper) = nursery.take_keeper() else { return };
+        *ready = Spare::prepare(keeper.into(), self.inner.tasks.folder(), &config.shell, wanted).ok();
     }
 
     fn empty_nursery_later(&self) {
-        let (filled, idle) = (Instant::now(), self.inner.config.limits.warm.idle);
+        let filled = Instant::now();
+        let idle = if self.is_warm() { self.inner.config.limits.warm.idle } else { FOR_THIS_ONE };
         *self.inner.nursery.filled.lock() = Some(filled);
         // Not to keep the engine, which ends with whoever uses it.
         let inner = Arc::downgrade(&self.inner);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::MutexGuard;
 
-use super::afterwork::FollowUp;
+use super::afterwork::{FollowUp, NewKeepers};
 use super::previewing::PreviewEnd;
 use super::{Engine, EngineInner, StartedTask};
 use crate::audit::AuditEntry;
@@ -299,6 +299,7 @@ impl Engine {
             attendance,
             choice,
             failed,
+            ready_spare: &|wanted| self.inner.nursery.take_spare(wanted),
             ready_keeper: &|| self.inner.nursery.take_keeper(),
             announce: &announce,
             journal: config.audit.as_ref(),
@@ -463,7 +464,7 @@ impl Engine {
         if command.request().task_lifetime == TaskLifetime::Session {
             session.hold(connection);
         }
-        self.refill(session, None);
+        self.refill(session, None, NewKeepers::AsNeeded);
         self.sweep_after(0, AnswerMode::WithState);
         let task = tasks.get(run.folder.id()).map_err(|_| StartError::KeeperVanished(config.keeper.clone()))?;
         Ok(StartedTask::Started(Box::new(task)))

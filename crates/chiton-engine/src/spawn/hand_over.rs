@@ -55,7 +55,7 @@ pub(super) fn hand_over(
         }
     };
     match handed_over {
-        Ok(Begun { keeper, pid, held }) => Ok(Launched { keeper, program, pid, held }),
+        Ok(Begun { keeper, pid, held }) => Ok(Launched { keeper, program, pid, held, place: None }),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StartError::KeeperVanished(program)),
         Err(error) => Err(StartError::HandOver(error)),
     }

@@ -35,7 +35,7 @@ use crate::secrets::ResolvedCommand;
 use crate::secrets::known::KnownSecrets;
 use crate::session::{Session, StartingPoint};
 use crate::state::bash;
-use crate::warm::pool::CallProfile;
+use crate::warm::pool::{CallProfile, Place};
 use crate::warm::spare::{HeldShell, Requirements, Spare};
 
 pub(crate) use open_run::{OpenRun, SpoolQuota};
@@ -49,6 +49,8 @@ pub(crate) struct Launched {
     pub(crate) pid: Option<i32>,
     /// The stem, where a branch of it runs the command.
     pub(crate) held: Option<HeldShell>,
+    /// Among the shells that are being started, until this one is.
+    pub(crate) place: Option<Place>,
 }
 
 /// Whether a call waits for the end of its run.
@@ -90,6 +92,8 @@ pub(crate) struct LaunchSettings<'a> {
     pub(crate) choice: ShellChoice,
     /// The run that was to be this one, and came to nothing.
     pub(crate) failed: Option<&'a RunFolder>,
+    /// A shell that waits for the first command of a session, and for just this one.
+    pub(crate) ready_spare: &'a (dyn Fn(&Requirements) -> Option<Spare> + Sync),
     /// A keeper that no session has, if one is ready.
     pub(crate) ready_keeper: &'a (dyn Fn() -> Option<Keeper> + Sync),
     /// Told what is about to be started, before it is. Where that fails, it is not started.
@@ -108,6 +112,14 @@ enum Runner {
     Keeper(Keeper, File),
 }
 
+/// Whether a shell waits for a command.
+enum Found {
+    /// It has a folder of the id that the run is to have.
+    Spare(Box<Spare>),
+    /// None does. Where one might have, this is the command's place among those for which shells are started.
+    Nothing(Option<Place>),
+}
+
 /// Hands the command to a shell that waits for just such a one, or else to one that is started for it.
 pub(crate) async fn launch(
     command: &mut ResolvedCommand,
@@ -117,15 +129,18 @@ pub(crate) async fn launch(
     let shell = command.request().shell.as_ref().unwrap_or(settings.usual_shell);
     let delivery = choose_delivery(command, shell, start);
     let run_id = command.request().run_id.as_ref();
-    let (folder, runner) = match take_spare(command, delivery, start, &settings).await? {
-        Some(spare) => (spare.folder.clone(), Runner::Spare(Box::new(spare))),
-        None => new_runner(run_id, &settings)?,
+    let (folder, runner, place) = match take_spare(command, delivery, start, &settings).await? {
+        Found::Spare(spare) => (spare.folder.clone(), Runner::Spare(spare), None),
+        Found::Nothing(place) => {
+            let (folder, runner) = new_runner(run_id, &settings)?;
+            (folder, runner, place)
+        }
     };
 
     let run = OpenRun::new(command, start, folder, &runner, &settings)?;
     let launched = hand_over::hand_over(command, delivery, start, &run, runner, &settings)?;
     command.give_input_away();
-    Ok((run, launched))
+    Ok((run, Launched { place, ..launched }))
 }
 
 fn choose_delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoint) -> Delivery {
@@ -137,24 +152,26 @@ fn choose_delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoi
     if command.holds_values() { chosen.with_secret() } else { chosen }
 }
 
-/// A shell that waits for just such a command, with a folder of the id that this one is to have.
+/// Looks for a shell that waits for just such a command.
 async fn take_spare(
     command: &ResolvedCommand,
     delivery: Delivery,
     start: &StartingPoint,
     settings: &LaunchSettings<'_>,
-) -> Result<Option<Spare>, EngineError> {
+) -> Result<Found, EngineError> {
     let can_wait = settings.limits.warm.per_session > 0 && matches!(delivery, Delivery::Warm(_));
     if !can_wait || settings.choice == ShellChoice::New {
-        return Ok(None);
+        return Ok(Found::Nothing(None));
     }
-    let Some(profile) = profile_of(command, settings.usual_shell) else { return Ok(None) };
+    let Some(profile) = profile_of(command, settings.usual_shell) else { return Ok(Found::Nothing(None)) };
     if !bash::load::reads_whole(command.script(), &start.state) {
-        return Ok(None);
+        return Ok(Found::Nothing(None));
     }
 
     let pool = settings.session.pool();
     pool.note_profile(&profile);
+    // What waits for the first command of a session knows nothing of a single call.
+    let is_first = pool.commands() == 0 && profile.adds_nothing();
     let requirements = Requirements {
         state: Arc::clone(&start.state),
         streams: profile.streams,
@@ -163,12 +180,20 @@ async fn take_spare(
         directory_id: start.directory_id,
         enclosure: settings.enclosure.cloned(),
     };
+    let mut place = None;
     loop {
-        let Some(mut spare) = pool.take(&requirements) else {
+        let ready = || if is_first { (settings.ready_spare)(&requirements) } else { None };
+        let found = pool.take(&requirements).or_else(ready);
+        let Some(mut spare) = found else {
+            if place.is_none() {
+                // What waits by the time that it is this command's turn is better than one more shell.
+                place = Some(pool.line_up().await);
+                continue;
+            }
             if pool.returned().await {
                 continue;
             }
-            return Ok(None);
+            return Ok(Found::Nothing(place));
         };
         let fits = spare.has_room(command.script().len());
         if spare.ready().await.is_none() || !fits {
@@ -176,12 +201,12 @@ async fn take_spare(
         }
         // Somebody may have removed its folder; a new run then finds out why.
         match &command.request().run_id {
-            None if spare.folder.path().is_dir() => return Ok(Some(spare)),
+            None if spare.folder.path().is_dir() => return Ok(Found::Spare(Box::new(spare))),
             None => {}
             Some(id) => match spare.folder.rename(id) {
                 Ok(folder) => {
                     spare.folder = folder;
-                    return Ok(Some(spare));
+                    return Ok(Found::Spare(Box::new(spare)));
                 }
                 Err(error) if is_taken(&error) => {
                     pool.put(spare);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::spare::{FreeKeeper, Requirements, Spare};
 use crate::bytes::ByteString;
@@ -30,12 +30,23 @@ pub(crate) struct CallProfile {
     pub(crate) called_as: Option<ByteString>,
 }
 
+impl CallProfile {
+    /// Whether a command starts from the state of its session alone.
+    pub(crate) fn adds_nothing(&self) -> bool {
+        self.directory.is_none() && self.environment == EnvironmentChange::default()
+    }
+}
+
 /// What waits in one session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pool {
     waiting: Lock<Vec<Spare>>,
+    /// Those for which nothing waited line up here.
+    line: Arc<Semaphore>,
     /// Commands that run now.
     running: AtomicUsize,
+    /// Commands so far.
+    begun: AtomicUsize,
     profile: Lock<CallProfile>,
     is_listed: AtomicBool,
     /// Whether its session was closed and not used again since.
@@ -43,6 +54,35 @@ pub(crate) struct Pool {
     used: Lock<Option<Instant>>,
     /// Stems whose command is answered, and that will wait again in a moment.
     returning: watch::Sender<usize>,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            waiting: Lock::default(),
+            line: Arc::new(Semaphore::new(STARTING)),
+            running: AtomicUsize::default(),
+            begun: AtomicUsize::default(),
+            profile: Lock::default(),
+            is_listed: AtomicBool::default(),
+            is_closed: AtomicBool::default(),
+            used: Lock::default(),
+            returning: watch::Sender::default(),
+        }
+    }
+}
+
+/// For how many commands shells are started at the same time. Many more would take the processors from each other, while
+/// shells that were there become free faster than any of them.
+const STARTING: usize = 4;
+
+/// How long a command waits for its turn: whoever has a place may be held up.
+const TURN_WITHIN: Duration = Duration::from_secs(1);
+
+/// A place among the commands for which shells are started. There is none where it did not come in time.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 /// A stem whose command is answered, until it waits again or turns out to be gone.
@@ -72,6 +112,7 @@ impl Pool {
     /// A command begins.
     pub(crate) fn enter(self: &Arc<Self>) -> RunningCommand {
         self.running.fetch_add(1, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
         self.is_closed.store(false, Ordering::Relaxed);
         *self.used.lock() = Some(Instant::now());
         RunningCommand(Arc::clone(self))
@@ -101,6 +142,12 @@ impl Pool {
                 return Some(spare);
             }
         }
+    }
+
+    /// Waits until it is the turn of a command for which nothing waits. The first comes first.
+    pub(crate) async fn line_up(&self) -> Place {
+        let turn = tokio::time::timeout(TURN_WITHIN, Arc::clone(&self.line).acquire_owned()).await;
+        Place { _turn: turn.ok().and_then(Result::ok) }
     }
 
     /// A stem has answered, and will wait again.
@@ -162,6 +209,11 @@ impl Pool {
     pub(crate) fn is_short(&self, wanted: &Requirements) -> bool {
         let waiting = self.waiting().iter().filter(|spare| spare.satisfies(wanted)).count();
         waiting + *self.returning.borrow() < USUAL_SPARES
+    }
+
+    /// How many commands its session has begun.
+    pub(crate) fn commands(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Whether hardly any wait, for whatever command.
