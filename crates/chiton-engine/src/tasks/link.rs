@@ -16,7 +16,7 @@ use super::read::ReadError;
 use super::wait::{WaitFor, Waited};
 use super::window::Window;
 use crate::bytes::ByteString;
-use crate::folder::RunFolder;
+use crate::folder::{RunFolder, Unreadable};
 use crate::protocol::{Control, Denial, Link, ReaderReport, Report};
 use crate::review::Refusal;
 use crate::run::Signal;
@@ -137,10 +137,21 @@ pub struct TaskLink {
     looks_on_their_way: usize,
 }
 
+/// How often, and after how long, the request of a run is looked for again. The keeper of a shell that waited writes it down a
+/// moment after the command has begun, and whoever was told the id then may be quicker.
+const LOOKS_FOR_REQUEST: usize = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
 impl Tasks {
     /// Looks a task up and connects to its keeper. A task that has ended can be opened too.
     pub async fn open(&self, id: &str) -> Result<TaskLink, NotFound> {
         let folder = self.find(id).ok_or_else(|| self.not_found(id))?;
+        for _ in 0..LOOKS_FOR_REQUEST {
+            if !matches!(folder.request(), Err(Unreadable::Missing)) {
+                break;
+            }
+            sleep(BETWEEN_LOOKS).await;
+        }
         let link = connect(&folder).await;
         Ok(TaskLink { tasks: self.clone(), folder, link, looks_on_their_way: 0 })
     }
