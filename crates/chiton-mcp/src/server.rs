@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chiton_dialects::ToolSpec;
@@ -47,6 +47,9 @@ const ROOTS: Duration = Duration::from_secs(30);
 /// How long after its client is ready a server has started everything that the first command needs.
 const STARTED: Duration = Duration::from_millis(100);
 
+/// After so many calls the server looks again whether it holds on to memory that it does not need.
+const MANY_CALLS: usize = 512;
+
 /// Makes an operator: one that starts in this directory, or where the server was started.
 pub(crate) type Maker = Arc<dyn Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync>;
 
@@ -76,6 +79,8 @@ pub(crate) struct Server {
     channel: ChannelOffer,
     near: NearCalls,
     push: Push,
+    /// Calls of tools so far.
+    calls: AtomicUsize,
     /// Resources that are watched for a client of an older revision.
     watched: Lock<HashMap<String, AbortHandle>>,
 }
@@ -108,6 +113,7 @@ impl Server {
             channel: ChannelOffer::default(),
             near: NearCalls::default(),
             push: Push::default(),
+            calls: AtomicUsize::new(0),
             watched: Lock::default(),
         }
     }
@@ -235,7 +241,7 @@ impl Server {
         self.push.start(&client, peer, channel, &self.log);
     }
 
-    /// Gives back what only the start needed, once that is over and no call is waited for.
+    /// Gives back what only the start needed, or one call among many, once that is over and no call is waited for.
     fn give_back_memory(&self) {
         if self.clientele == Clientele::One {
             let client = self.client();
@@ -393,6 +399,9 @@ impl ServerHandler for Server {
         let mut call = RunningCall::start(&client, asked, progress, &way);
         let response = call.answer(&client, &way, &context, self.gone.subscribe()).await;
         drop(awaited);
+        if self.calls.fetch_add(1, Ordering::Relaxed) % MANY_CALLS == MANY_CALLS - 1 {
+            self.give_back_memory();
+        }
         if let Some(sending) = sending {
             sending.end().await;
         }
