@@ -12,13 +12,16 @@ mod programs;
 mod projects;
 mod python;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::iter;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Error, Result, bail, ensure};
 use chiton_testkit::carried;
@@ -125,8 +128,8 @@ fn test() -> Result<()> {
     guard_report()?;
     rows()?;
     programs::report_missing();
-    for target in unsteady {
-        println!("Unsteady: `cargo test {target}` failed among the others and passed by itself; find out why.");
+    for test in unsteady {
+        println!("Unsteady: the test {test} failed among the others and passed by itself; find out why.");
     }
     Ok(())
 }
@@ -143,23 +146,50 @@ fn carried() -> Result<()> {
     Ok(())
 }
 
-/// Runs all tests, and once more by itself what failed among the others: some of them wait for what the machine does, and
-/// one that was busy elsewhere has broken no promise. What passed only then is given back, to be named at the end.
+/// Runs all tests, and once more by themselves those that failed among the others: some of them wait for what the machine
+/// does, and one that was busy elsewhere has broken no promise. What passed only then is given back, to be named at the end.
 fn tests() -> Result<Vec<String>> {
     let arguments = ["test", "--workspace", "--no-fail-fast"];
     eprintln!("\n== cargo {}", arguments.join(" "));
-    let mut running = cargo_command(&arguments).stderr(Stdio::piped()).spawn()?;
-    let failed = running.stderr.take().map(|stderr| thread::spawn(move || failed_targets(stderr)));
+    let mut running = cargo_command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let targets = running.stderr.take().map(|stderr| thread::spawn(move || failed_targets(stderr)));
+    let (saying, said) = mpsc::channel();
+    if let Some(stdout) = running.stdout.take() {
+        thread::spawn(move || listen(stdout, &saying));
+    }
     if running.wait()?.success() {
         return Ok(Vec::new());
     }
-    let failed = failed.and_then(|reader| reader.join().ok()).unwrap_or_default();
-    ensure!((1..=MOST_AGAIN).contains(&failed.len()), "tests failed");
-    for target in &failed {
-        let again: Vec<&str> = ["test"].into_iter().chain(target.split(' ')).collect();
-        cargo(&again, "tests failed, also by themselves")?;
+    let targets = targets.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    // What was left behind by a test may hold the pipe open, so its end is not waited for.
+    let said: Vec<Said> = iter::from_fn(|| said.recv_timeout(LAST_WORDS).ok()).collect();
+    let ended = said.iter().filter(|said| matches!(said, Said::Ended)).count();
+    let tests: Vec<String> =
+        said.into_iter().filter_map(|said| if let Said::Failed(name) = said { Some(name) } else { None }).collect();
+    // A target that has not come to its end has not said which of its tests it was.
+    ensure!(ended == targets.len() && (1..=MOST_AGAIN).contains(&tests.len()), "tests failed");
+
+    // With all packages, as before: for one of them cargo would choose other features, and build everything again. That
+    // means the targets of that name in all packages, but no other tests in them.
+    let selected =
+        targets.iter().filter_map(|target| target.strip_prefix("-p ")?.split_once(' ')).map(|(_, target)| target);
+    let selected: BTreeSet<&str> = selected.collect();
+    for test in &tests {
+        let alone = arguments.iter().copied().chain(selected.iter().flat_map(|target| target.split(' ')));
+        ensure!(passes(test, &alone.collect::<Vec<_>>())?, "{test} failed, also by itself");
     }
-    Ok(failed)
+    Ok(tests)
+}
+
+/// Whether a test passes that cargo runs with these arguments: it has to say so.
+fn passes(test: &str, arguments: &[&str]) -> Result<bool> {
+    eprintln!("\n== once more: {test}");
+    let mut command = cargo_command(arguments);
+    let output = command.args(["--", test]).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}");
+    let has_passed = text.lines().any(|line| verdict_on(line, "ok") == Some(test));
+    Ok(output.status.success() && has_passed)
 }
 
 /// The same for what is not Rust: what fails is tried once more by itself.
@@ -172,8 +202,10 @@ fn steadily(what: &str, attempt: impl Fn() -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-/// More targets than this do not fail because the machine was busy.
-const MOST_AGAIN: usize = 3;
+/// More tests than this do not fail because the machine was busy.
+const MOST_AGAIN: usize = 5;
+/// After so long a silence the tests, which have ended, have said everything.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Passes on what cargo says, up to the list of what failed, which is its last word: something that a test has left behind
 /// may hold this pipe open for longer.
@@ -189,6 +221,34 @@ fn failed_targets(stderr: impl Read) -> Vec<String> {
         }
     }
     failed
+}
+
+/// What tests say when something is wrong.
+enum Said {
+    /// This one failed.
+    Failed(String),
+    /// A target has ended of whose tests one failed.
+    Ended,
+}
+
+/// Passes on what the tests say, and picks out what is wrong.
+fn listen(stdout: impl Read, saying: &mpsc::Sender<Said>) {
+    for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        let said = if line.starts_with("test result: FAILED.") {
+            Some(Said::Ended)
+        } else {
+            verdict_on(&line, "FAILED").map(|name| Said::Failed(name.to_owned()))
+        };
+        let _ = said.map(|said| saying.send(said));
+    }
+}
+
+/// The name of the test that a line says this of. Some are of a kind, which stands in brackets before the name.
+fn verdict_on<'a>(line: &'a str, verdict: &str) -> Option<&'a str> {
+    let test = line.strip_prefix("test ")?.strip_suffix(verdict)?.strip_suffix(" ... ")?.trim();
+    Some(test.split_once(']').filter(|_| test.starts_with('[')).map_or(test, |(_, name)| name.trim()))
 }
 
 /// How many targets cargo is about to list.
@@ -300,7 +360,21 @@ fn cargo_command(arguments: &[&str]) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{failed_target, failed_targets};
+    use super::{failed_target, failed_targets, verdict_on};
+
+    #[test]
+    fn a_test_that_failed_is_found_whatever_ran_it() {
+        let cases = [
+            ("test near::a_call_that_comes_again ... FAILED", Some("near::a_call_that_comes_again")),
+            ("test [cursor]         approve: a_switch        ... FAILED", Some("approve: a_switch")),
+            ("test                python-runs                  ... FAILED", Some("python-runs")),
+            ("test near::a_call_that_comes_again ... ok", None),
+            ("test result: FAILED. 0 passed; 1 failed; 0 ignored", None),
+        ];
+        for (line, test) in cases {
+            assert_eq!(verdict_on(line, "FAILED"), test, "{line}");
+        }
+    }
 
     #[test]
     fn a_target_that_failed_is_found_in_what_cargo_says() {

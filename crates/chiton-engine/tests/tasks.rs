@@ -204,7 +204,7 @@ fn a_wait_ends_with_the_first_thing_that_happens_and_says_which() {
         // A noisy one is not idle until it stops.
         let noisy =
             start(&harness, &session, durable("for i in 1 2 3 4 5; do echo $i; sleep 0.1; done; sleep 60")).await;
-        let idle = WaitFor { idle: Some(Duration::from_millis(300)), ..WaitFor::default() };
+        let idle = WaitFor { idle: Some(seconds(2)), ..WaitFor::default() };
         tasks.wait(&noisy.id, idle).await.unwrap();
         assert_eq!(text(&tasks.get(&noisy.id).unwrap()), "1\n2\n3\n4\n5\n");
         tasks.kill(&noisy.id, None).await.unwrap();
