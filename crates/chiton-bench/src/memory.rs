@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::measure::percentile;
-use crate::server::Program;
+use crate::server::{Program, Server};
 use crate::table::{Row, mebibytes};
 
 const SESSIONS: usize = 10;
@@ -110,6 +110,7 @@ pub(crate) fn idle(bench: &Bench) -> Result<Vec<Row>> {
     let value = alone as f64 / f64::from(1 << 20);
     let what = "resident memory of an idle server";
     let mut rows = vec![Row::plain(what, mebibytes(alone)).value(mebibytes(alone)).within("≤ 9 MiB", value, 9.0)];
+    rows.push(with_waiting_shells(&mut server)?);
     for number in 0..SESSIONS {
         server.call(&json!({"command": "cd /; x=1", "session": format!("bench-{number}")}))?;
     }
@@ -139,8 +140,27 @@ pub(crate) fn idle(bench: &Bench) -> Result<Vec<Row>> {
         .collect();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes again")]
     let middle = percentile(&sizes, 50.0) as u64;
-    rows.push(Row::plain("memory of the keeper of a task (shared pages in part), p50", mebibytes(middle)));
+    let what = "memory of the keeper of a task (shared pages in part), p50";
+    #[expect(clippy::cast_precision_loss, reason = "a few megabytes")]
+    let value = middle as f64 / f64::from(1 << 20);
+    rows.push(Row::plain(what, mebibytes(middle)).value(mebibytes(middle)).within("≤ 0.7 MiB", value, 0.7));
     Ok(rows)
+}
+
+/// What a server occupies after a first call, with the shells that wait for the next ones and their keepers.
+fn with_waiting_shells(server: &mut Server) -> Result<Row> {
+    server.time("true")?;
+    thread::sleep(Duration::from_secs(1));
+    let others = descendants(server.pid());
+    let mut occupied = proportional(server.pid())?;
+    for pid in &others {
+        occupied += proportional(*pid)?;
+    }
+    let what = "the same with keepers and shells that wait (shared pages in part)";
+    #[expect(clippy::cast_precision_loss, reason = "a few megabytes")]
+    let value = occupied as f64 / f64::from(1 << 20);
+    let row = Row::plain(what, format!("{} in {} processes", mebibytes(occupied), others.len() + 1));
+    Ok(row.value(mebibytes(occupied)).within("≤ 10 MiB", value, 10.0))
 }
 
 /// What idle terminals occupy each.
