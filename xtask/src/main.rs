@@ -11,6 +11,7 @@ mod pictures;
 mod programs;
 mod projects;
 mod python;
+mod watch;
 
 use std::collections::BTreeSet;
 use std::env;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use anyhow::{Error, Result, bail, ensure};
 use chiton_testkit::carried;
 use programs::{found, install};
+use watch::Watch;
 
 const HELP: &str = "\
 Chores of the project.
@@ -105,31 +107,45 @@ fn main() -> ExitCode {
 }
 
 fn test() -> Result<()> {
+    let watch = Watch::begin();
+    let done = test_all(&watch);
+    watch.end();
+    done
+}
+
+fn test_all(watch: &Watch) -> Result<()> {
     ensure!(
         quiet("bash", &["--version"]),
         "bash is missing: the engine runs commands with it, and the tests compare with it. Install it first."
     );
+    watch.expect("The installation of what is missing", PATIENCE);
     programs::make_ready()?;
     component("rustfmt", &["fmt", "--version"])?;
     component("clippy", &["clippy", "--version"])?;
+    // Nobody knows how long a machine builds.
+    watch.expect("The build", Duration::MAX);
     cargo(&["fmt", "--all", "--check"], "the format differs: run `cargo fmt --all`")?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], "clippy has objections")?;
     carried()?;
     // Documentation tests compile the example of the library; the rest runs what it promises.
-    let unsteady = tests()?;
+    let unsteady = tests(watch)?;
     eprintln!("\n== clients written elsewhere");
+    watch.expect("A client written elsewhere", PATIENCE);
     foreign::run()?;
     eprintln!("\n== packages");
+    watch.expect("A package", PATIENCE);
     package::try_with_tested_program()?;
     eprintln!("\n== the Python package");
+    watch.expect("The Python package", PATIENCE);
     python::run()?;
     eprintln!("\n== instructions");
+    watch.expect("The count of instructions", PATIENCE);
     bench::counts("--check")?;
     guard_report()?;
     rows()?;
     programs::report_missing();
     for test in unsteady {
-        println!("Unsteady: the test {test} failed among the others and passed by itself; find out why.");
+        println!("Unsteady: {test} failed among the others and passed by itself; find out why.");
     }
     Ok(())
 }
@@ -148,48 +164,81 @@ fn carried() -> Result<()> {
 
 /// Runs all tests, and once more by themselves those that failed among the others: some of them wait for what the machine
 /// does, and one that was busy elsewhere has broken no promise. What passed only then is given back, to be named at the end.
-fn tests() -> Result<Vec<String>> {
-    let arguments = ["test", "--workspace", "--no-fail-fast"];
-    eprintln!("\n== cargo {}", arguments.join(" "));
-    let mut running = cargo_command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let targets = running.stderr.take().map(|stderr| thread::spawn(move || failed_targets(stderr)));
-    let (saying, said) = mpsc::channel();
-    if let Some(stdout) = running.stdout.take() {
-        thread::spawn(move || listen(stdout, &saying));
-    }
-    if running.wait()?.success() {
+fn tests(watch: &Watch) -> Result<Vec<String>> {
+    let run = watched(watch, &TESTS)?;
+    if run.passed {
         return Ok(Vec::new());
     }
-    let targets = targets.and_then(|reader| reader.join().ok()).unwrap_or_default();
-    // What was left behind by a test may hold the pipe open, so its end is not waited for.
-    let said: Vec<Said> = iter::from_fn(|| said.recv_timeout(LAST_WORDS).ok()).collect();
-    let ended = said.iter().filter(|said| matches!(said, Said::Ended)).count();
-    let tests: Vec<String> =
-        said.into_iter().filter_map(|said| if let Said::Failed(name) = said { Some(name) } else { None }).collect();
-    // A target that has not come to its end has not said which of its tests it was.
-    ensure!(ended == targets.len() && (1..=MOST_AGAIN).contains(&tests.len()), "tests failed");
-
+    ensure!(!run.targets.is_empty(), "tests failed");
     // With all packages, as before: for one of them cargo would choose other features, and build everything again. That
     // means the targets of that name in all packages, but no other tests in them.
     let selected =
-        targets.iter().filter_map(|target| target.strip_prefix("-p ")?.split_once(' ')).map(|(_, target)| target);
+        run.targets.iter().filter_map(|target| target.strip_prefix("-p ")?.split_once(' ')).map(|(_, target)| target);
     let selected: BTreeSet<&str> = selected.collect();
-    for test in &tests {
-        let alone = arguments.iter().copied().chain(selected.iter().flat_map(|target| target.split(' ')));
-        ensure!(passes(test, &alone.collect::<Vec<_>>())?, "{test} failed, also by itself");
+    let again: Vec<&str> = TESTS.into_iter().chain(selected.iter().flat_map(|target| target.split(' '))).collect();
+
+    // A target that has not come to its end has not said which of its tests it was.
+    if run.ended < run.targets.len() {
+        ensure!(run.targets.len() - run.ended <= run.hung, "tests failed");
+        ensure!(watched(watch, &again)?.passed, "tests failed or hung, also by themselves");
+        return Ok(run.targets.into_iter().map(|target| format!("a test of {target}")).collect());
     }
-    Ok(tests)
+    ensure!((1..=MOST_AGAIN).contains(&run.failed.len()), "tests failed");
+    for test in &run.failed {
+        eprintln!("\n== once more: {test}");
+        let alone = watched(watch, &[&again[..], &["--", test]].concat())?;
+        // It has to say so: nothing at all would pass as well.
+        ensure!(alone.passed && alone.succeeded.contains(test), "{test} failed, also by itself");
+    }
+    Ok(run.failed.into_iter().map(|test| format!("the test {test}")).collect())
 }
 
-/// Whether a test passes that cargo runs with these arguments: it has to say so.
-fn passes(test: &str, arguments: &[&str]) -> Result<bool> {
-    eprintln!("\n== once more: {test}");
-    let mut command = cargo_command(arguments);
-    let output = command.args(["--", test]).stderr(Stdio::inherit()).output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}");
-    let has_passed = text.lines().any(|line| verdict_on(line, "ok") == Some(test));
-    Ok(output.status.success() && has_passed)
+const TESTS: [&str; 3] = ["test", "--workspace", "--no-fail-fast"];
+
+/// What came of a run of tests.
+struct TestRun {
+    passed: bool,
+    /// Of which at least one test failed, as arguments of cargo.
+    targets: Vec<String>,
+    /// How many of them have come to their end.
+    ended: usize,
+    /// How often something was killed because it hung.
+    hung: usize,
+    /// The tests that failed, and those that did not.
+    failed: Vec<String>,
+    succeeded: Vec<String>,
+}
+
+/// Runs tests as cargo does with these arguments, and kills those that hang.
+fn watched(watch: &Watch, arguments: &[&str]) -> Result<TestRun> {
+    eprintln!("\n== cargo {}", arguments.join(" "));
+    let mut running = cargo_command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    watch.expect("A test", PATIENCE);
+    watch.spare(running.id());
+    let hears = watch.clone();
+    let (listing, listed) = mpsc::channel();
+    if let Some(stderr) = running.stderr.take() {
+        thread::spawn(move || listing.send(failed_targets(stderr, &hears)));
+    }
+    let (saying, said) = mpsc::channel();
+    if let Some(stdout) = running.stdout.take() {
+        let hears = watch.clone();
+        thread::spawn(move || listen(stdout, &saying, &hears));
+    }
+    let passed = running.wait()?.success();
+    let hung = watch.hung();
+    watch.expect("The end of the tests", Duration::MAX);
+    // What was left behind by a test may hold the pipes open, so their end is not waited for.
+    let targets = if passed { Vec::new() } else { listed.recv_timeout(LAST_WORDS).unwrap_or_default() };
+    let mut run = TestRun { passed, targets, ended: 0, hung, failed: Vec::new(), succeeded: Vec::new() };
+    for said in iter::from_fn(|| said.recv_timeout(LAST_WORDS).ok()) {
+        match said {
+            Said::Ended => run.ended += 1,
+            Said::Failed(test) => run.failed.push(test),
+            Said::Passed(test) => run.succeeded.push(test),
+        }
+    }
+    Ok(run)
 }
 
 /// The same for what is not Rust: what fails is tried once more by itself.
@@ -202,18 +251,21 @@ fn steadily(what: &str, attempt: impl Fn() -> Result<()>) -> Result<()> {
     Ok(())
 }
 
+/// How long tests, or the like, may give no sign of life. The longest of them take a minute.
+const PATIENCE: Duration = Duration::from_mins(8);
 /// More tests than this do not fail because the machine was busy.
 const MOST_AGAIN: usize = 5;
-/// After so long a silence the tests, which have ended, have said everything.
+/// After so long a silence cargo and the tests, which have ended, have said everything.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Passes on what cargo says, up to the list of what failed, which is its last word: something that a test has left behind
 /// may hold this pipe open for longer.
-fn failed_targets(stderr: impl Read) -> Vec<String> {
+fn failed_targets(stderr: impl Read, watch: &Watch) -> Vec<String> {
     let (mut failed, mut announced) = (Vec::new(), None);
     for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         eprintln!("{line}");
+        watch.heard();
         announced = announced.or_else(|| announced_failures(&line));
         failed.extend(failed_target(&line).map(str::to_owned));
         if announced.is_some_and(|count| failed.len() >= count) {
@@ -223,23 +275,27 @@ fn failed_targets(stderr: impl Read) -> Vec<String> {
     failed
 }
 
-/// What tests say when something is wrong.
+/// What tests say.
 enum Said {
     /// This one failed.
     Failed(String),
+    /// This one passed.
+    Passed(String),
     /// A target has ended of whose tests one failed.
     Ended,
 }
 
-/// Passes on what the tests say, and picks out what is wrong.
-fn listen(stdout: impl Read, saying: &mpsc::Sender<Said>) {
+/// Passes on what the tests say, and picks out what came of them.
+fn listen(stdout: impl Read, saying: &mpsc::Sender<Said>, watch: &Watch) {
     for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
+        watch.heard();
         let said = if line.starts_with("test result: FAILED.") {
             Some(Said::Ended)
         } else {
-            verdict_on(&line, "FAILED").map(|name| Said::Failed(name.to_owned()))
+            let failed = verdict_on(&line, "FAILED").map(|name| Said::Failed(name.to_owned()));
+            failed.or_else(|| verdict_on(&line, "ok").map(|name| Said::Passed(name.to_owned())))
         };
         let _ = said.map(|said| saying.send(said));
     }
@@ -360,7 +416,7 @@ fn cargo_command(arguments: &[&str]) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{failed_target, failed_targets, verdict_on};
+    use super::{Watch, failed_target, failed_targets, verdict_on};
 
     #[test]
     fn a_test_that_failed_is_found_whatever_ran_it() {
@@ -392,7 +448,7 @@ mod tests {
     #[test]
     fn what_follows_the_list_of_failures_is_not_waited_for() {
         let said = "warning: x\nerror: 2 targets failed:\n    `-p a --lib`\n    `-p b --test c`\n`-p not --listed`\n";
-        assert_eq!(failed_targets(said.as_bytes()), ["-p a --lib", "-p b --test c"]);
-        assert!(failed_targets("error: could not compile `a`\n".as_bytes()).is_empty());
+        assert_eq!(failed_targets(said.as_bytes(), &Watch::begin()), ["-p a --lib", "-p b --test c"]);
+        assert!(failed_targets("error: could not compile `a`\n".as_bytes(), &Watch::begin()).is_empty());
     }
 }

@@ -1,7 +1,11 @@
 //! Who runs on this machine: found by a mark in the environment, so that nobody who escaped is missed.
 
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
 use std::fs;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The variable that carries a mark.
 pub const MARK: &str = "CHITON_TEST_MARK";
@@ -65,6 +69,39 @@ pub fn parent_of(pid: i32) -> u32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
     parent.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+}
+
+/// Everything that this process has started, and what that has started, as far as the parents are alive.
+pub fn descendants() -> Vec<Marked> {
+    let all: Vec<(i32, i32)> = pids().map(|pid| (pid, parent_of(pid).cast_signed())).collect();
+    let mut found = BTreeSet::from([std::process::id().cast_signed()]);
+    // Numbers are given anew, so a child may have a lower one than its parent: again, until nobody is added.
+    loop {
+        let before = found.len();
+        let children: Vec<i32> = all.iter().filter(|(_, parent)| found.contains(parent)).map(|(pid, _)| *pid).collect();
+        found.extend(children);
+        if found.len() == before {
+            break;
+        }
+    }
+    found.remove(&std::process::id().cast_signed());
+    found.into_iter().map(|pid| Marked { pid, command: command_line(pid) }).collect()
+}
+
+impl Marked {
+    /// Kills it, where it is still there.
+    pub fn kill(&self) {
+        if let Some(pid) = Pid::from_raw(self.pid) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+impl Display for Marked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = fs::read_to_string(format!("/proc/{}/wchan", self.pid)).unwrap_or_default();
+        write!(formatter, "{} in {}: {:.200}", self.pid, if place.is_empty() { "-" } else { &place }, self.command)
+    }
 }
 
 /// Living processes whose command line contains `part`.
