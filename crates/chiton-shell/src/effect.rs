@@ -22,12 +22,15 @@ pub struct Footprint {
     pub functions: BTreeSet<String>,
     /// Whether it may go to another directory.
     pub directory: bool,
+    /// Whether it has loops, or words that leave one.
+    pub loops: bool,
 }
 
 impl Footprint {
     /// Whether the shell is the same afterwards.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        let Self { variables, arrays, functions, directory, loops: _ } = self;
+        variables.is_empty() && arrays.is_empty() && functions.is_empty() && !directory
     }
 }
 
@@ -67,8 +70,12 @@ impl Walk<'_> {
                     clauses.iter().all(|(condition, then)| self.list(condition) && self.list(then))
                         && otherwise.as_ref().is_none_or(|otherwise| self.list(otherwise))
                 }
-                CommandKind::Loop { condition, body, .. } => self.list(condition) && self.list(body),
+                CommandKind::Loop { condition, body, .. } => {
+                    self.found.loops = true;
+                    self.list(condition) && self.list(body)
+                }
                 CommandKind::For { name, words, body, select: false } => {
+                    self.found.loops = true;
                     self.sets(name) && words.iter().flatten().all(word) && self.list(body)
                 }
                 CommandKind::Case { subject, arms } => {
@@ -99,7 +106,11 @@ impl Walk<'_> {
         }
         self.calls.insert(name.to_owned());
         match (name, builtin(name).map(|builtin| builtin.effect)) {
-            ("pwd" | "break" | "continue", _) => arguments.is_empty(),
+            ("pwd", _) => arguments.is_empty(),
+            ("break" | "continue", _) => {
+                self.found.loops = true;
+                arguments.is_empty()
+            }
             ("printf", _) => arguments.first().is_some_and(only_prints),
             (":", _) => true,
             ("cd", _) if is_bare => {
@@ -276,6 +287,23 @@ mod tests {
                 "{command}"
             );
             assert_eq!(found.directory, directory, "{command}");
+        }
+    }
+
+    #[test]
+    fn loops_and_what_leaves_them_are_seen() {
+        for (command, loops) in [
+            ("ls", false),
+            ("ls && { pwd; }", false),
+            ("(for i in 1 2; do ls; done)", false),
+            ("while true; do ls; done", true),
+            ("until ls; do :; done", true),
+            ("for i in 1 2; do ls; done", true),
+            ("if true; then while false; do :; done; fi", true),
+            ("break", true),
+            ("ls | continue", true),
+        ] {
+            assert_eq!(footprint(command.as_bytes()).map(|found| found.loops), Some(loops), "{command}");
         }
     }
 

@@ -394,7 +394,7 @@ fn send(mut engine: &UnixStream, prepared: &Prepared, files: &[OwnedFd]) -> io::
     let text = postcard::to_stdvec(prepared).map_err(|error| io::Error::other(error.to_string()))?;
     let length = u32::try_from(text.len()).map_err(io::Error::other)?;
     let borrowed: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
-    messages::send(engine, PREPARED, &borrowed)?;
+    messages::send(engine, &[PREPARED], &borrowed)?;
     engine.write_all(&length.to_le_bytes())?;
     engine.write_all(&text)
 }

@@ -124,17 +124,15 @@ impl RunFolder {
         Self { id: id.to_string(), path: parent.join(id.as_str()) }
     }
 
-    /// Makes a folder that was planned, with its lock, and with the files in it that a run will need. Making a file takes
-    /// longer than writing it, and here a shell waits for its command, so there is time.
+    /// Makes a folder that was planned, with its lock, and with the file in it for what a command prints. Making a file
+    /// takes longer than writing it, and here a shell waits for its command, so there is time. Its records are written when
+    /// it is answered.
     pub(crate) fn make_ready(path: &Path) -> io::Result<(Self, File)> {
         let folder = Self::at(path)?;
         fs::DirBuilder::new().mode(0o700).create(path)?;
         let lock = File::open(path)?;
         rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
-        let records = [REQUEST, START, ENDING].map(|name| format!("{name}.new"));
-        for file in records.into_iter().chain([first_segment()]) {
-            fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path.join(file))?;
-        }
+        fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path.join(first_segment()))?;
         Ok((folder, lock))
     }
 

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use super::connection::{ClientRole, Peer, RunConnection, Watched, WindowUse};
-use crate::protocol::Report;
+use crate::protocol::{FrameBuffer, Report};
 use crate::run::Stream;
 
 pub(super) struct Audience {
@@ -148,9 +148,9 @@ impl Audience {
         self.connections.iter().filter(|connection| connection.role() == types).count()
     }
 
-    /// Closes every connection but the caller's, and gives the socket of that one.
-    pub(super) fn into_caller(self) -> Option<UnixStream> {
+    /// Closes every connection but the caller's, and gives the socket of that one, and what of it has arrived.
+    pub(super) fn into_caller(self) -> Option<(UnixStream, FrameBuffer)> {
         let caller = self.connections.into_iter().find(|connection| connection.role() == ClientRole::Caller);
-        caller.map(RunConnection::into_socket)
+        caller.map(RunConnection::into_parts)
     }
 }

@@ -113,9 +113,9 @@ impl RunConnection {
         })
     }
 
-    /// The socket, for whatever comes after this run.
-    pub(super) fn into_socket(self) -> UnixStream {
-        self.socket
+    /// The socket, for whatever comes after this run, and what of it has arrived.
+    pub(super) fn into_parts(self) -> (UnixStream, FrameBuffer) {
+        (self.socket, self.inbox)
     }
 
     pub(super) fn role(&self) -> ClientRole {

@@ -30,6 +30,8 @@ pub(super) struct Family {
     stem: Option<Stem>,
     /// The status that a leader which branched has reported. Its own is another.
     reported: Option<i32>,
+    /// Whether it was certain, when the leader reported its end, that nobody else was alive.
+    was_alone: bool,
 }
 
 /// A shell of which a copy leads the run.
@@ -52,6 +54,7 @@ impl Family {
             shell: leader,
             stem: None,
             reported: None,
+            was_alone: false,
         }
     }
 
@@ -60,26 +63,34 @@ impl Family {
         Self { shell: stem, stem: Some(Stem { pid: stem, next: None }), ..Self::new(leader, leader_alone) }
     }
 
-    /// Reaps everybody who has ended.
-    pub(super) fn reap(&mut self) {
+    /// Reaps everybody who has ended, up to the stem. How that ended is given: what it said before comes first, and then
+    /// [`Family::note_end`].
+    pub(super) fn reap(&mut self) -> Option<Reaped> {
         loop {
             match reap() {
+                Reap::Ended(child) if self.stem() == Some(child.pid) => return Some(child),
                 Reap::Ended(child) => self.note_end(&child),
                 // A stem with a branch that waits is not a part of the run.
-                Reap::NothingYet => match self.stem {
-                    Some(Stem { pid, next: Some(_) }) if stop::is_only_child(pid) => return self.lifecycle.childless(),
-                    _ => return,
-                },
-                Reap::NoChildren => return self.lifecycle.childless(),
+                Reap::NothingYet => {
+                    if matches!(self.stem, Some(Stem { pid, next: Some(_) }) if stop::is_only_child(pid)) {
+                        self.lifecycle.childless();
+                    }
+                    return None;
+                }
+                Reap::NoChildren => {
+                    self.lifecycle.childless();
+                    return None;
+                }
             }
         }
     }
 
-    /// The stem has said something of its branches.
+    /// The stem has said something of its branches. Whether anybody is left may have to be found out ([`Family::reap`]).
     pub(super) fn hear(&mut self, news: StemNews) {
         let Some(leader) = self.lifecycle.unreaped_leader().filter(|_| self.stem.is_some()) else { return };
         let status = match news {
-            // It ends with 0 after its report. Without one nobody can say how its command ended, as of a signal 0.
+            // It ends with 0 after its report, or waits again itself. Without a report nobody can say how its command ended,
+            // as of a signal 0.
             StemNews::Waits(_) if self.reported.is_some() => WaitStatus::Exited(0),
             StemNews::Waits(_) => WaitStatus::Signaled(0),
             StemNews::Ended(status) if status > 128 => WaitStatus::Signaled(status - 128),
@@ -87,9 +98,16 @@ impl Family {
         };
         self.note_leader_end(leader, status);
         if let (Some(stem), StemNews::Waits(next)) = (&mut self.stem, news) {
-            stem.next = Some(next);
+            if next != leader || self.was_alone || self.leader_alone.has_no_child() {
+                stem.next = Some(next);
+            } else {
+                // It may not wait for another command while there is something left of this one, which comes to us then.
+                stop::kill_child_of(next, stem.pid);
+            }
+            if next == leader && self.was_alone {
+                self.lifecycle.childless();
+            }
         }
-        self.reap();
     }
 
     /// The leader, a branch, has reported how its command ended.
@@ -175,7 +193,8 @@ impl Family {
     /// Takes the shell's word that its command ran through, where nothing else of the command is alive; `false` where
     /// that is not certain, or something else has decided the ending before.
     pub(super) fn ran_through(&mut self, code: i32) -> bool {
-        self.leader_alone.is_certain() && self.lifecycle.ran_through(code)
+        self.was_alone = self.leader_alone.is_certain();
+        self.was_alone && self.lifecycle.ran_through(code)
     }
 
     /// When helpers that are just finishing have had their time; `None` while the leader runs.

@@ -54,10 +54,9 @@ type BegunRun = (RunPlan, StartedShell, Option<Reaped>, Instant);
 
 /// Serves until the engine is gone, or a signal says that it is enough.
 pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Result<()> {
-    let (mut waiting, mut free, mut early) = (None, None, None);
+    let (mut waiting, mut free, mut arrived) = (None, None, Arrived::default());
     loop {
-        let order = early.take().map_or_else(|| next_order(&socket, &equipment, &mut waiting), |it| Ok(Some(it)))?;
-        let Some((kind, mut inbox, descriptors)) = order else {
+        let Some(kind) = next_order(&socket, &mut arrived, &equipment, (&mut waiting, &mut free))? else {
             dismiss(waiting);
             drop_stem(free);
             return Ok(());
@@ -65,16 +64,23 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
         let next = match kind {
             ORDER => {
                 drop_stem(free.take());
-                carry_out(GivenFiles::read(descriptors)?, &socket, &mut equipment, &mut waiting)
+                carry_out(
+                    GivenFiles::read(std::mem::take(&mut arrived.descriptors))?,
+                    &socket,
+                    &mut equipment,
+                    &mut waiting,
+                )
             }
             AGAIN => {
-                let again = read_message(&socket, &mut inbox)?;
-                early = next_received(inbox, descriptors);
+                let again = read_message(&socket, &mut arrived.bytes)?;
                 let free = free.take().or_else(|| waiting.take().and_then(WaitingShell::into_stem));
                 waiting = branch_again(again, &socket, free, &equipment);
                 continue;
             }
-            BEGIN => ControlFlow::Continue(begin(read_message(&socket, &mut inbox)?, &socket, waiting.take())),
+            BEGIN => {
+                let plan = read_message(&socket, &mut arrived.bytes)?;
+                ControlFlow::Continue(begin(plan, &socket, waiting.take()))
+            }
             _ => return Err(io::Error::other("engine and keeper are of different versions")),
         };
         let (plan, shell, ended, started) = match next {
@@ -83,11 +89,12 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
             ControlFlow::Break(()) => return Ok(()),
         };
 
-        match run::keep(plan, (shell, ended), started, RunConnection::to_caller(socket, inbox)?, equipment) {
-            AfterRun::Free(caller, again, stem) => {
+        let caller = RunConnection::to_caller(socket, std::mem::take(&mut arrived.bytes))?;
+        match run::keep(plan, (shell, ended), started, caller, equipment) {
+            AfterRun::Free((caller, rest), again, stem) => {
                 caller.set_nonblocking(false)?;
                 report(&caller, &Report::Free { stem: stem.is_some() });
-                (socket, equipment, free) = (caller, again, stem);
+                (socket, arrived.bytes, equipment, free) = (caller, rest, again, stem);
             }
             AfterRun::Over => return Ok(()),
         }
@@ -225,25 +232,38 @@ fn write_start(shell: &StartedShell) {
     let _ = shell.folder.write_start(StartRecord::of(shell.pid));
 }
 
-/// The first byte, what came after it, and descriptors.
-type Received = (u8, FrameBuffer, Vec<OwnedFd>);
-
-/// The order that came in one piece with the one before it: the engine need not have waited for what became of that.
-fn next_received(inbox: FrameBuffer, descriptors: Vec<OwnedFd>) -> Option<Received> {
-    let rest = inbox.into_rest();
-    let (kind, rest) = rest.split_first()?;
-    let mut inbox = FrameBuffer::default();
-    inbox.extend(rest);
-    Some((*kind, inbox, descriptors))
+/// What has arrived and was not read yet. Several orders may come in one piece: the engine need not wait for what becomes of
+/// one before it gives the next.
+#[derive(Default)]
+struct Arrived {
+    bytes: FrameBuffer,
+    /// Those of the first [`ORDER`] among the bytes: nothing is received in one piece with what follows descriptors.
+    descriptors: Vec<OwnedFd>,
 }
 
-/// Sleeps until an order comes; `None` when none will. A shell that ends meanwhile is reported.
+impl Arrived {
+    /// The kind of the next order, where it is there.
+    fn order(&mut self) -> io::Result<Option<u8>> {
+        let other_version = || io::Error::other("engine and keeper are of different versions");
+        match self.bytes.next_order() {
+            Ok(None) if !self.descriptors.is_empty() => Err(other_version()),
+            Ok(kind) => Ok(kind),
+            Err(_) => Err(other_version()),
+        }
+    }
+}
+
+/// Sleeps until an order comes; gives its kind, `None` when none will come. A shell that ends meanwhile is reported.
 fn next_order(
     socket: &UnixStream,
+    arrived: &mut Arrived,
     equipment: &Equipment,
-    waiting: &mut Option<WaitingShell>,
-) -> io::Result<Option<Received>> {
+    (waiting, free): (&mut Option<WaitingShell>, &mut Option<Box<FreeStem>>),
+) -> io::Result<Option<u8>> {
     loop {
+        if let Some(kind) = arrived.order()? {
+            return Ok(Some(kind));
+        }
         let signals = equipment.signals.descriptor();
         let mut polled = vec![PollFd::new(&socket, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
         let awaits_branch = waiting.as_ref().is_some_and(WaitingShell::awaits_branch);
@@ -274,24 +294,32 @@ fn next_order(
                     return Ok(None);
                 }
             }
-            note_ends(socket, waiting.as_mut());
+            note_ends(socket, waiting.as_mut(), free, arrived);
         }
         if asked {
             let mut bytes = [0; 4096];
             // An engine that leaves without having read everything resets the connection, which is an error here. It
             // is gone all the same.
             let Ok(Some((count, descriptors))) = messages::receive(socket, &mut bytes) else { return Ok(None) };
-            let mut inbox = FrameBuffer::default();
-            inbox.extend(&bytes[1..count]);
-            return Ok(Some((bytes[0], inbox, descriptors)));
+            arrived.bytes.extend(&bytes[..count]);
+            arrived.descriptors.extend(descriptors);
         }
     }
 }
 
 /// Reaps what has ended, and reports the shell that waits if it is among that and nobody has given it anything. One that
 /// was given something may have run it: that is found out when [`BEGIN`] arrives, which is on its way then.
-fn note_ends(socket: &UnixStream, mut waiting: Option<&mut WaitingShell>) {
+fn note_ends(
+    socket: &UnixStream,
+    mut waiting: Option<&mut WaitingShell>,
+    free: &mut Option<Box<FreeStem>>,
+    arrived: &Arrived,
+) {
     while let Reap::Ended(child) = reap() {
+        // Taken for one that is there, it would be given a command, and nobody would ever say how that ended.
+        if let Some((stem, _)) = free.take_if(|free| free.0.pid == child.pid).map(|free| *free) {
+            stem.end_branch();
+        }
         if let Some(waiting) = waiting.as_mut().filter(|waiting| waiting.shell.pid == child.pid) {
             waiting.ended = Some(child);
             if let Some(stem) = &waiting.shell.stem {
@@ -299,7 +327,7 @@ fn note_ends(socket: &UnixStream, mut waiting: Option<&mut WaitingShell>) {
             }
             let is_untouched = match waiting.shell.stem {
                 // The plan of a run is sent before its command, so without one there is no command.
-                Some(_) => !has_order(socket),
+                Some(_) => arrived.bytes.is_empty() && !has_order(socket),
                 None => waiting.is_untouched(),
             };
             if is_untouched {

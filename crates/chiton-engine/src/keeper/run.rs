@@ -34,7 +34,7 @@ use super::terminal::HeldTerminal;
 use super::unattended::Unattended;
 use super::watches::Watches;
 use crate::folder::RunFolder;
-use crate::protocol::{Report, RunPlan};
+use crate::protocol::{FrameBuffer, Report, RunPlan};
 use crate::run::{Ending, Lifetime, StopCause, Stream};
 use crate::stop::LeaderAlone;
 use crate::sys::memory::release_files;
@@ -76,7 +76,7 @@ pub(super) struct KeptRun {
 pub(super) enum AfterRun {
     /// Nothing is left of the run, and the engine is still there: another order can come. There may be a stem of which a
     /// branch waits.
-    Free(UnixStream, Equipment, Option<Box<FreeStem>>),
+    Free((UnixStream, FrameBuffer), Equipment, Option<Box<FreeStem>>),
     /// That was the last one.
     Over,
 }
@@ -161,8 +161,9 @@ pub(super) fn keep(
     }
     // A shell that ended while it waited was reaped there, and its signal was taken.
     if let Some(child) = ended {
+        run.hear_stem();
         run.family.note_end(&child);
-        run.family.reap();
+        run.reap();
     }
     run.run(alive)
 }
@@ -400,17 +401,37 @@ impl KeptRun {
                 HeldTerminal::continue_stopped(leader);
             }
         }
-        // What a branch has said of its end counts, whatever its own status.
-        if self.stem.is_some() {
-            self.receive_state();
-        }
         // Always, and until none is left: one SIGCHLD may stand for any number of children.
-        self.family.reap();
+        self.reap();
     }
 
-    /// The shell reports something of its state. Where it begins by saying that the command ran through, that is the
-    /// end, unless something else of the command is alive and may not be done.
+    /// Reaps everybody who has ended. What a branch and its stem have said of an end counts, whatever their own status.
+    fn reap(&mut self) {
+        self.hear_stem();
+        while let Some(stem) = self.family.reap() {
+            self.hear_stem();
+            self.family.note_end(&stem);
+        }
+    }
+
+    /// Takes what the stem has said, where there is one.
+    fn hear_stem(&mut self) {
+        if self.stem.is_some() {
+            self.hear_state();
+        }
+    }
+
+    /// The shell reports something of its state, or a stem something of its branches.
     fn receive_state(&mut self) {
+        self.hear_state();
+        if self.stem.is_some() && !self.family.lifecycle.is_childless() {
+            self.reap();
+        }
+    }
+
+    /// Takes what was said. Where the shell begins by saying that the command ran through, that is the end, unless something
+    /// else of the command is alive and may not be done.
+    fn hear_state(&mut self) {
         self.state.receive(&self.equipment.shared);
         if self.stem.is_some()
             && let Some(status) = self.state.status()
@@ -502,7 +523,7 @@ impl KeptRun {
             StopEffect::Hurry => self.clock.hurry_ladder(limits.grace, now),
             StopEffect::Begin => {
                 self.clock.start_ladder(self.family.group(), limits, now);
-                self.family.reap();
+                self.reap();
             }
         }
     }
@@ -510,7 +531,7 @@ impl KeptRun {
     fn step_ladder(&mut self, now: Instant) {
         if let (Some(ladder), false) = (self.clock.ladder_mut(), self.family.lifecycle.is_childless()) {
             ladder.step(self.family.group(), now);
-            self.family.reap();
+            self.reap();
         }
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Expected {
     pub(crate) changes_nothing: bool,
     /// It cannot tell a copy of a shell from the shell.
     pub(crate) in_branch: bool,
+    /// And the copy is as good as new afterwards.
+    pub(crate) leaves_nothing: bool,
 }
 
 /// How a command is given to a shell that is started for it.
@@ -78,7 +80,7 @@ pub(crate) enum HandBack {
 impl Delivery {
     /// For a text that its shell rejects.
     pub(crate) fn only_read() -> Self {
-        let expected = Expected { pipes: false, changes_nothing: true, in_branch: false };
+        let expected = Expected { pipes: false, changes_nothing: true, in_branch: false, leaves_nothing: false };
         Self::Cold { form: DeliveryForm::OnlyRead, hand_back: HandBack::Never, expected }
     }
 
@@ -156,10 +158,14 @@ pub(crate) fn choose<'a>(
     // A line after it would be part of it where it ends with a backslash.
     let can_be_followed = !command.ends_with(b"\\");
     let footprint = plain.and_then(|script| footprint(script, state));
+    let changes_nothing = footprint.as_ref().is_some_and(Footprint::is_empty);
+    let in_branch = footprint.is_some() && !TELLS_COPIES_APART.into_iter().any(has);
+    let is_light = !footprint.is_some_and(|found| found.loops) && !may_take_in_much(command);
     let expected = Expected {
         pipes: has("|") && !has("DEBUG") && can_be_followed,
-        changes_nothing: footprint.as_ref().is_some_and(Footprint::is_empty),
-        in_branch: footprint.is_some() && !TELLS_COPIES_APART.into_iter().any(has),
+        changes_nothing,
+        in_branch,
+        leaves_nothing: in_branch && changes_nothing && is_light && !has("RANDOM"),
     };
 
     // An empty command is how a waiting shell learns that nobody wants it any more.
@@ -227,6 +233,12 @@ const WORDS: &str = r#""chiton 2" "$__chiton_r" "${#__chiton_p[@]}" "${__chiton_
 
 /// By these a command could tell a copy of a shell from the shell: process ids, jobs, what the shell itself has done.
 const TELLS_COPIES_APART: [&str; 9] = ["$$", "${$", "$!", "BASH", "jobs", "times", "caller", "compgen", "__chiton"];
+
+/// Whether the shell itself may need much memory for a command: for what another one prints, or for braces.
+fn may_take_in_much(command: &[u8]) -> bool {
+    let has_braces = memchr::memchr_iter(b'{', command).any(|place| place == 0 || command[place - 1] != b'$');
+    has_braces || memchr::memchr(b'`', command).is_some() || memchr::memmem::find(command, b"$(").is_some()
+}
 
 /// Whether a bare `trap`, which lists them, stands anywhere in the text.
 fn lists_traps(command: &[u8]) -> bool {
@@ -351,7 +363,8 @@ pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
 /// A branch costs a fork, not the start of a shell. What the stem is told decides what becomes of the branch that waits:
 ///
 /// - [`RUN`]: it runs the command that follows, and ends. The stem has another branch then.
-/// - [`RUN_AND_TELL`]: the same, and what comes before the command is evaluated after it, to tell what it changed.
+/// - [`RUN_AND_STAY`]: the same, and the branch waits for another one: a command that leaves nothing behind costs no fork.
+/// - [`RUN_AND_TELL`]: as for [`RUN`], and what comes before the command is evaluated after it, to tell what it changed.
 /// - [`RUN_WHOLE`]: the stem itself runs the command, and ends: it is a shell like any other.
 /// - [`CHANGE`]: the stem evaluates what follows, and has another branch.
 ///
@@ -362,10 +375,13 @@ pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
     let pipes = shared.opening_pipes().unwrap_or_default();
     let to_keeper = if pipes.is_empty() { format!(">|{state}") } else { format!(">&{HELD_STATE_FD}") };
     // By characters where each of them is a byte, which is quicker; else by bytes, whatever the locale takes for a character.
-    let read = format!(
-        "if [[ ${VARIABLE} == {BYTES}* ]];then LC_ALL=C builtin read -r -N \"${{{VARIABLE}#{BYTES}}}\" -u {SCRIPT_FD} {VARIABLE};\
-         else builtin read -r -N \"${VARIABLE}\" -u {SCRIPT_FD} {VARIABLE};fi;"
-    );
+    let read_from = |descriptor: i32| {
+        format!(
+            "if [[ ${VARIABLE} == {BYTES}* ]];then LC_ALL=C builtin read -r -N \"${{{VARIABLE}#{BYTES}}}\" -u {descriptor} {VARIABLE};\
+             else builtin read -r -N \"${VARIABLE}\" -u {descriptor} {VARIABLE};fi;"
+        )
+    };
+    let (read, read_input) = (read_from(SCRIPT_FD), read_from(0));
     let take = format!("IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE};{read}");
     let own_streams = format!("1>&{OUTPUT_FD} 2>&{ERROR_FD}");
     let close = format!("{OUTPUT_FD}>&- {ERROR_FD}>&-");
@@ -381,13 +397,22 @@ pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
     let mut early = Vec::new();
     append_quoted(&mut early, format!(r#"__chiton_p=("$?" "${{PIPESTATUS[@]}}");{tell}builtin exit 0"#).as_bytes());
     let early = String::from_utf8_lossy(&early).into_owned();
+    // The pipe that brings commands is its input meanwhile: where bash sets aside one of the first three descriptors for the
+    // time of a command, no program gets that. Where programs are was found out for this command alone.
+    let stays = format!(
+        "if [[ ${VARIABLE} == {RUN_AND_STAY}* ]];then command exec <&{SCRIPT_FD} {SCRIPT_FD}<&-;\
+         while [[ ${VARIABLE} == {RUN_AND_STAY}* ]];do {VARIABLE}=${{{VARIABLE}#{RUN_AND_STAY}}};{read_input}\
+         SECONDS=0 BASH_SUBSHELL=0 __chiton_r=0;builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER} </dev/null;__chiton_r=1;\
+         {{ builtin hash -r||builtin :;builtin printf \"%s\\0\" {WORDS} 'chiton 4' \"$BASHPID\"; }} 2>&- {to_keeper};\
+         IFS= builtin read -r {VARIABLE};done;command exec {SCRIPT_FD}<&0 </dev/null;fi;"
+    );
     // What it will need of bash is used once before it waits, so that it has pages of its own for that.
     let branch = format!(
         "command exec {own_streams} {close};__chiton_d= __chiton_r=0;builtin trap -- {early} EXIT;\
          builtin eval \"builtin : \\\"\\$0\\\";builtin :\"{REMEMBER};IFS= builtin read -r -u 0 {VARIABLE};[[ ${VARIABLE} == {RUN}* ]];\
          builtin read -r -N 1 -u 0 {VARIABLE};command exec {SPARE_FD}<&0 {SPARE_FD}<&-;SECONDS=0 BASH_SUBSHELL=0;\
          {{ if [[ $__chiton_d ]];then builtin :;else builtin printf \"%s\\0\" 'chiton 4' \"$BASHPID\";fi; }} 2>&- {to_keeper};\
-         IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE};\
+         IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE};{stays}\
          [[ ${VARIABLE} == {RUN_AND_TELL} ]]&&{{ {take}__chiton_d=${VARIABLE};IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE}; }};\
          [[ ${VARIABLE} == {RUN}* ]]||{{ builtin trap - EXIT;builtin exit \"${{{VARIABLE}:-{UNWANTED}}}\"; }};\
          {VARIABLE}=${{{VARIABLE}#{RUN}}};{read}command exec {SCRIPT_FD}<&-;SECONDS=0 BASH_SUBSHELL=0;\
@@ -421,6 +446,8 @@ const SPARE_FD: i32 = ERROR_FD + 1;
 
 /// What a stem is told, see [`stem_bootstrap`].
 pub(crate) const RUN: &str = "F";
+/// See [`RUN`].
+pub(crate) const RUN_AND_STAY: &str = "S";
 /// See [`RUN`].
 pub(crate) const RUN_AND_TELL: &str = "G";
 /// See [`RUN`].

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::keeper_process::Keeper;
-use crate::protocol::{ORDER, Order};
+use crate::protocol::{ORDER, Order, announcement};
 use crate::sys::messages;
 
 /// Sends an order with what belongs to it.
@@ -20,7 +20,7 @@ pub(crate) fn give_order(keeper: &Keeper, mut order: Order, files: &[BorrowedFd<
     }
     let order = memory_file(&encoded)?;
     let files: Vec<BorrowedFd<'_>> = [order.as_fd()].into_iter().chain(files.iter().copied()).collect();
-    messages::send(&keeper.connection, ORDER, &files)
+    messages::send(&keeper.connection, &announcement(ORDER), &files)
 }
 
 /// A file in memory with `content`, to be read from its beginning.

@@ -91,7 +91,7 @@ fn exchange(
     let text = postcard::to_stdvec(order).map_err(|error| io::Error::other(error.to_string()))?;
     let text = memory_file(&text)?;
     let files: Vec<BorrowedFd<'_>> = [text.as_fd()].into_iter().chain(joined.iter().copied()).collect();
-    messages::send(connection, PREPARED, &files)?;
+    messages::send(connection, &[PREPARED], &files)?;
     let (prepared, files) = prepare::receive(connection)?;
     let is_named =
         joined.is_empty() && matches!(order.policy.network, NetworkPolicy::Named(_)) && prepared.network.holds();

@@ -30,6 +30,11 @@ impl From<Unsendable> for io::Error {
     }
 }
 
+/// What announces an order to a keeper: an empty frame, which no message is, and a byte that says what kind of order it is.
+pub(crate) fn announcement(kind: u8) -> [u8; LENGTH_BYTES + 1] {
+    [0, 0, 0, 0, kind]
+}
+
 /// One message as a frame.
 pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, Unsendable> {
     let mut frame = postcard::to_extend(message, vec![0; LENGTH_BYTES])?;
@@ -92,9 +97,29 @@ impl FrameBuffer {
         Ok(Some(message))
     }
 
-    /// What has come after the messages that were given out.
-    pub(crate) fn into_rest(mut self) -> Vec<u8> {
-        self.bytes.split_off(self.start)
+    /// The kind of the next order, if its announcement has arrived. Messages before it are dropped: whoever sent them had
+    /// not learnt yet that the run was over which they were for.
+    pub(crate) fn next_order(&mut self) -> Result<Option<u8>, BadFrame> {
+        loop {
+            let waiting = &self.bytes[self.start..];
+            let Some((length, rest)) = waiting.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+            let taken = match (u32::from_le_bytes(*length) as usize, rest) {
+                (0, []) => return Ok(None),
+                (0, [kind, ..]) => {
+                    self.start += LENGTH_BYTES + 1;
+                    return Ok(Some(*kind));
+                }
+                (length, _) if length > FRAME_BYTES => return Err(BadFrame),
+                (length, rest) if rest.len() < length => return Ok(None),
+                (length, _) => LENGTH_BYTES + length,
+            };
+            self.start += taken;
+        }
+    }
+
+    /// Whether everything that has arrived was given out or dropped.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.bytes.len()
     }
 }
 
@@ -103,6 +128,26 @@ mod tests {
     use super::*;
     use crate::protocol::{Control, Report};
     use crate::run::event::Stream;
+
+    #[test]
+    fn an_order_is_found_behind_messages_for_a_run_that_is_over_whatever_the_pieces_they_come_in() {
+        let late = [Control::Taken(1 << 40), Control::Taken(0), Control::Taken(7)];
+        let mut wire: Vec<u8> = late.iter().flat_map(|control| encode(control).unwrap()).collect();
+        wire.extend(announcement(0x91));
+        wire.extend(encode(&Control::Taken(3)).unwrap());
+        wire.extend(announcement(0x11));
+        for piece in [1, 2, 5, wire.len()] {
+            let mut buffer = FrameBuffer::default();
+            let mut found = Vec::new();
+            for part in wire.chunks(piece) {
+                buffer.extend(part);
+                while let Some(kind) = buffer.next_order().unwrap() {
+                    found.push(kind);
+                }
+            }
+            assert_eq!((found.as_slice(), buffer.is_empty()), (&[0x91, 0x11][..], true), "{piece}");
+        }
+    }
 
     #[test]
     fn frames_are_found_whatever_the_pieces_they_come_in() {

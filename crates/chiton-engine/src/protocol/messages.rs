@@ -1,7 +1,7 @@
 //! The messages between an engine and a keeper.
 //!
-//! 1. Between two runs a keeper takes orders: one byte, [`ORDER`], with descriptors, the first of which is a file with an
-//!    [`Order`]; or [`BEGIN`] and a frame with a [`RunPlan`].
+//! 1. Between two runs a keeper takes orders: an empty frame and one byte, [`ORDER`], with descriptors, the first of which is
+//!    a file with an [`Order`]; or [`BEGIN`] or [`AGAIN`] and a frame.
 //! 2. During a run it takes a [`Control`] in each frame. It sends a [`Report`] in each frame, always.
 //!
 //! A frame longer than [`crate::limits::FRAME_BYTES`], or one that cannot be read, ends the connection.
@@ -24,7 +24,7 @@ use chiton_terminal::TerminalSize;
 
 /// Raised with every change of a message. The two sides are the same executable, unless it was replaced while a task
 /// ran.
-pub(crate) const VERSION: u8 = 16;
+pub(crate) const VERSION: u8 = 17;
 
 /// The byte that comes with an [`Order`].
 pub(crate) const ORDER: u8 = VERSION;

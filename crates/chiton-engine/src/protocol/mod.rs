@@ -12,7 +12,7 @@ mod link;
 mod messages;
 mod shared_paths;
 
-pub(crate) use frames::{BadFrame, FrameBuffer, encode};
+pub(crate) use frames::{BadFrame, FrameBuffer, announcement, encode};
 pub(crate) use given::GivenFiles;
 pub(crate) use link::{Arrival, Link, reached};
 pub(crate) use messages::*;

@@ -22,7 +22,7 @@ use crate::secrets::ResolvedCommand;
 use crate::session::StartingPoint;
 use crate::state::bash::load::{self, LoadOptions};
 use crate::state::posix;
-use crate::warm::spare::Begun;
+use crate::warm::spare::{Afterwards, Begun};
 
 /// Hands the command over.
 pub(super) fn hand_over(
@@ -40,7 +40,12 @@ pub(super) fn hand_over(
         // Its keeper looks after the folder from now on, also where nothing is run in it.
         Runner::Spare(spare) => {
             let tell = tell(command, start).filter(|_| plan.in_branch && !plan.changes_nothing);
-            spare.begin(command.script(), tell.as_deref(), &plan).inspect(|_| run.keep())
+            let afterwards = match tell {
+                Some(tell) => Afterwards::Tells(tell),
+                None if delivery.expected().leaves_nothing => Afterwards::Stays,
+                None => Afterwards::Ends,
+            };
+            spare.begin(command.script(), &afterwards, &plan).inspect(|_| run.keep())
         }
         Runner::Keeper(mut keeper, lock) => {
             let ordered = order_run((&keeper, &lock), command, delivery, start, plan, settings);

@@ -107,14 +107,26 @@ impl LeaderAlone {
     /// The leader's list is read first. A grandchild that loses its parent between the two reads becomes our child and
     /// is seen in the second; in the other order it could be missed by both.
     pub(crate) fn is_certain(&self) -> bool {
-        let Some([theirs, ours]) = &self.lists else { return false };
-        let read = |list: &File| -> Option<String> {
-            let mut text = [0; 64];
-            let count = list.read_at(&mut text, 0).ok()?;
-            String::from_utf8(text[..count].to_vec()).ok()
-        };
-        read(theirs).is_some_and(|list| list.trim_ascii().is_empty())
-            && read(ours).is_some_and(|list| list.trim_ascii() == self.child)
+        self.has_no_child() && self.lists.as_ref().is_some_and(|[_, ours]| is_list(ours, &self.child))
+    }
+
+    /// Whether the leader has no child, whoever else there is.
+    pub(crate) fn has_no_child(&self) -> bool {
+        self.lists.as_ref().is_some_and(|[theirs, _]| is_list(theirs, ""))
+    }
+}
+
+/// Whether these are all the processes in a list.
+fn is_list(list: &File, expected: &str) -> bool {
+    let mut text = [0; 64];
+    list.read_at(&mut text, 0).is_ok_and(|count| text[..count].trim_ascii() == expected.as_bytes())
+}
+
+/// Kills `child` where that is a child of `parent` at this moment.
+pub(crate) fn kill_child_of(child: i32, parent: i32) {
+    let handle = Pid::from_raw(child).and_then(|child| pidfd_open(child, PidfdFlags::empty()).ok());
+    if let Some(handle) = handle.filter(|_| is_child(child, parent)) {
+        let _ = pidfd_send_signal(handle, Signal::KILL);
     }
 }
 

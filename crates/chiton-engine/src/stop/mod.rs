@@ -12,7 +12,7 @@ mod descendants;
 mod ladder;
 
 pub(crate) use descendants::{
-    LeaderAlone, alive, children, is_child, is_dead, is_only_child, kill_group, list as descendants,
+    LeaderAlone, alive, children, is_child, is_dead, is_only_child, kill_child_of, kill_group, list as descendants,
     list_of as descendants_of, own_id, signal_child, signal_run,
 };
 pub(crate) use ladder::Ladder;

@@ -177,7 +177,7 @@ fn become_program(
     }
     if enclosing.listens {
         let listener = enclosing.filter.install_with_listener().map_err(at(Step::Filter))?;
-        messages::send(keeper, LISTENS, &[listener.as_fd()]).map_err(at(Step::Filter))?;
+        messages::send(keeper, &[LISTENS], &[listener.as_fd()]).map_err(at(Step::Filter))?;
     } else {
         enclosing.filter.install().map_err(at(Step::Filter))?;
     }

@@ -1,4 +1,4 @@
-//! Unix sockets: descriptors along with a byte, and how to wait for them.
+//! Unix sockets: descriptors along with a few bytes, and how to wait for them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,14 +15,14 @@ use tokio::io::unix::AsyncFd;
 /// How many descriptors one message may carry.
 pub(crate) const MAX_DESCRIPTORS: usize = 16;
 
-/// Sends `byte` with `descriptors`; small enough never to block on a fresh socket.
-pub(crate) fn send(socket: impl AsFd, byte: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+/// Sends `bytes` with `descriptors`; few enough never to block on a fresh socket, and to arrive in one piece.
+pub(crate) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::Error::other("more descriptors than one message can carry"));
     }
-    sendmsg(socket, &[IoSlice::new(&[byte])], &mut control, SendFlags::NOSIGNAL)?;
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 

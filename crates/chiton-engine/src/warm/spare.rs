@@ -16,7 +16,7 @@ use crate::process::delivery;
 use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
-use crate::protocol::{AGAIN, Again, BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, encode};
+use crate::protocol::{AGAIN, Again, BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, announcement, encode};
 use crate::run::{DirectoryId, Streams};
 use crate::state::ShellState;
 use crate::state::bash::load::{self, ExitTrap, LoadOptions};
@@ -80,6 +80,19 @@ pub(crate) struct HeldShell {
     /// Where commands go.
     script: OwnedFd,
     is_stem: bool,
+    /// How many commands in a row one branch has run.
+    stayed: u32,
+}
+
+/// What a branch does when it has run its command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// It ends, and its stem has another.
+    Ends,
+    /// It waits for another command, since it is as good as new.
+    Stays,
+    /// It evaluates this to tell what the command changed, and ends.
+    Tells(String),
 }
 
 /// A keeper that can take orders, with what is left of the shell that it had.
@@ -140,7 +153,7 @@ impl Spare {
             directory_id: wanted.directory_id,
             changes: !change.is_empty(),
         };
-        let mut message = vec![AGAIN];
+        let mut message = announcement(AGAIN).to_vec();
         message.extend_from_slice(&encode(&again).ok()?);
         send_whole(keeper, &message).ok()?;
         if !change.is_empty() {
@@ -189,7 +202,7 @@ impl Spare {
         let enclosing = made_for.enclosure.iter().flat_map(|enclosure| enclosure.files());
         let files: Vec<BorrowedFd<'_>> = [loader.as_fd(), theirs.as_fd()].into_iter().chain(enclosing).collect();
         give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
-        Ok(HeldShell { made_for, script, is_stem })
+        Ok(HeldShell { made_for, script, is_stem, stayed: 0 })
     }
 
     /// Whether a command of this size can be given to it at once. A user with very many pipes gets small ones.
@@ -239,21 +252,24 @@ impl Spare {
 
     /// Gives it its command: the plan to its keeper, which owns it from then on, and then the text to the shell, which
     /// runs it when all of it has come.
-    /// `tell` is what a branch evaluates after it, where the command may have changed something.
-    pub(crate) fn begin(self, script: &[u8], tell: Option<&str>, plan: &RunPlan) -> io::Result<Begun> {
-        let Self { keeper, held, pid, .. } = self;
-        let mut message = vec![BEGIN];
+    pub(crate) fn begin(self, script: &[u8], afterwards: &Afterwards, plan: &RunPlan) -> io::Result<Begun> {
+        let Self { keeper, mut held, pid, .. } = self;
+        let mut message = announcement(BEGIN).to_vec();
         message.extend_from_slice(&encode(plan)?);
         send_whole(&keeper, &message)?;
 
         let in_branch = held.is_stem && plan.in_branch;
-        let framed = held.is_stem.then(|| match tell.filter(|_| in_branch) {
-            Some(tell) => {
+        // Whatever little a command leaves behind after all does not add up.
+        let stays = in_branch && *afterwards == Afterwards::Stays && held.stayed < MOST_STAYED;
+        held.stayed = if stays { held.stayed + 1 } else { 0 };
+        let framed = held.is_stem.then(|| match afterwards {
+            _ if !in_branch => told(&delivery::RUN_WHOLE.to_string(), script),
+            Afterwards::Tells(tell) => {
                 let after = told(delivery::RUN_AND_TELL, tell.as_bytes());
-                Zeroizing::new([&after[..], &run(script)].concat())
+                Zeroizing::new([&after[..], &run(delivery::RUN, script)].concat())
             }
-            None if in_branch => run(script),
-            None => told(&delivery::RUN_WHOLE.to_string(), script),
+            _ if stays => run(delivery::RUN_AND_STAY, script),
+            _ => run(delivery::RUN, script),
         });
         let text = framed.as_ref().map_or(script, |framed| &framed[..]);
         // A shell that is gone is noticed by its keeper.
@@ -283,6 +299,9 @@ impl Spare {
 /// A longer change may not fit into a pipe.
 const LONGEST_CHANGE: usize = 32 << 10;
 
+/// How many commands in a row one branch runs.
+const MOST_STAYED: u32 = 256;
+
 /// More than stands before what a stem is told.
 const HEAD_BYTES: usize = 4096;
 
@@ -292,8 +311,8 @@ fn told(mode: &str, text: &[u8]) -> Zeroizing<Vec<u8>> {
 }
 
 /// What a branch is told that is to run a command.
-fn run(script: &[u8]) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new([delivery::RUN.as_bytes(), &counted(script)].concat())
+fn run(mode: &str, script: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([mode.as_bytes(), &counted(script)].concat())
 }
 
 /// A text after its size.

@@ -64,7 +64,7 @@ pub(super) fn send(
 
     socket.write_all(&[count])?;
     for batch in batches {
-        messages::send(socket, 0, batch)?;
+        messages::send(socket, &[0], batch)?;
     }
     socket.write_all(&frame)
 }
