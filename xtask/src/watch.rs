@@ -59,7 +59,10 @@ impl Watch {
     /// It goes on.
     pub(crate) fn heard(&self) {
         let mut stage = self.stage();
-        stage.until = Instant::now().checked_add(stage.patience);
+        // What nobody looks after, nobody looks after from now on either.
+        if stage.until.is_some() {
+            stage.until = Instant::now().checked_add(stage.patience);
+        }
     }
 
     /// How often something of it was killed.
@@ -122,6 +125,8 @@ mod tests {
 
     #[test]
     fn what_hangs_is_killed_and_who_waits_for_it_goes_on() {
+        // Those who expect nothing let everybody live.
+        Watch::begin().heard();
         let watch = Watch::begin();
         let shell = sleeper().spawn().unwrap();
         watch.expect("a test", Duration::from_millis(200));

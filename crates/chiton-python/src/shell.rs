@@ -203,9 +203,12 @@ impl NativeShell {
         })
     }
 
-    /// Ends what the session has left running.
+    /// Ends what the session has left running, and what is ready for another one: as a rule there is none.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.session.close());
+        py.detach(|| {
+            self.session.close();
+            self.engine.stand_down();
+        });
     }
 }
 

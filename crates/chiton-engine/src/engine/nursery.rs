@@ -4,10 +4,11 @@
 //!    started, a sandbox is prepared, and in it a shell that waits for a command like that one ([`Engine::tend_nursery`]).
 //! 2. The next one that nothing waits for takes them. The first of a session that begins like the last one finds its shell;
 //!    another one makes do with the sandbox and the keeper.
-//! 3. What nobody takes goes after the time after which shells that wait go.
+//! 3. What nobody takes goes after the time after which shells that wait go, or as soon as somebody says that no command will
+//!    come ([`Engine::stand_down`]).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -37,6 +38,8 @@ pub(super) struct Nursery {
     cold: AtomicUsize,
     /// When it was last filled.
     filled: Lock<Option<Instant>>,
+    /// Whether somebody said that no command will come, and none has come since.
+    rests: AtomicBool,
 }
 
 impl Nursery {
@@ -65,12 +68,14 @@ impl Nursery {
 
     /// Lets go of everything, if it was filled at that time and not since.
     fn empty(&self, filled: Instant) {
-        let mut last = self.filled.lock();
-        if *last == Some(filled) {
-            *last = None;
-            drop((self.keeper.lock().take(), self.enclosure.lock().take()));
-            drop((self.spare.lock().take(), self.expected.lock().take()));
+        if self.filled.lock().take_if(|last| *last == filled).is_some() {
+            self.let_go();
         }
+    }
+
+    fn let_go(&self) {
+        drop((self.keeper.lock().take(), self.enclosure.lock().take()));
+        drop((self.spare.lock().take(), self.expected.lock().take()));
     }
 }
 
@@ -78,6 +83,18 @@ impl Engine {
     /// A command was run that nothing waited for.
     pub(super) fn note_cold(&self) {
         self.inner.nursery.cold.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// No command will come for a while: lets go of what is ready for the next session. The first command after that has it
+    /// made again.
+    pub fn stand_down(&self) {
+        self.inner.nursery.rests.store(true, Ordering::SeqCst);
+        self.inner.nursery.let_go();
+    }
+
+    /// A command has come.
+    pub(super) fn wake(&self) {
+        self.inner.nursery.rests.store(false, Ordering::SeqCst);
     }
 
     /// A command will come in a moment. Its keeper starts meanwhile, on another processor, where nothing waits for it.
@@ -100,7 +117,8 @@ impl Engine {
     /// Has ready what the next such command needs, where there was more than one.
     pub(super) fn tend_nursery(&self) {
         let nursery = &self.inner.nursery;
-        if !self.is_warm() || nursery.cold.load(Ordering::Relaxed) < 2 {
+        let rests = || nursery.rests.load(Ordering::SeqCst);
+        if !self.is_warm() || nursery.cold.load(Ordering::Relaxed) < 2 || rests() {
             return;
         }
         let has_enclosure = nursery.enclosure.lock().is_some();
@@ -114,6 +132,10 @@ impl Engine {
             self.empty_nursery_later();
         }
         self.start_shell_ahead();
+        // Somebody may have said so meanwhile.
+        if rests() {
+            nursery.let_go();
+        }
     }
 
     /// Has a shell wait in the sandbox that is ready, for a command like the last one that nothing waited for.

@@ -151,6 +151,7 @@ impl Ended {
 
 impl Engine {
     pub(super) fn call<'a>(&'a self, session: &'a Session, request: &CommandRequest) -> UnansweredCall<'a> {
+        self.wake();
         let command = self.inner.config.audit.is_some().then(|| request.command.clone());
         UnansweredCall { engine: self, session, command }
     }
