@@ -1,18 +1,19 @@
-//! `cargo xtask bench`: builds the program and what measures it, and runs that. `crates/chiton-bench` does the rest.
+//! `cargo xtask bench`: builds the program as people get it and what measures it, and runs that. `crates/chiton-bench` does
+//! the rest.
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
-use crate::{cargo, root};
+use crate::dist::{TARGETS, whole};
+use crate::{cargo, cargo_command, root};
 
 /// Runs the benchmark with these arguments: the parts to measure, `--save`, `--check`.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
-    cargo(&["build", "--release", "-p", "chiton-cli", "-p", "chiton-bench"], "it does not build")?;
     let target = target();
-    let release = target.join("release");
+    let release = build()?;
     let mut bench = Command::new(release.join("chiton-bench"));
     bench.args(arguments).current_dir(root());
     bench.arg("--program").arg(release.join("chiton")).arg("--results").arg(target.join("bench"));
@@ -27,6 +28,16 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
     }
     ensure!(bench.status()?.success(), "the benchmark failed");
     Ok(())
+}
+
+/// Builds the program as [`crate::dist::Target::build`] does, but in the profile whose parts are there as a rule. Gives the folder.
+fn build() -> Result<PathBuf> {
+    let here = TARGETS.iter().find(|it| it.is_this_machine()).context("nobody has said how to build for this machine")?;
+    here.make_ready()?;
+    let mut cargo = cargo_command(&["build", "--release", "-p", "chiton-cli", "-p", "chiton-bench"]);
+    cargo.args(["--target", here.triple]).env("CARGO_ENCODED_RUSTFLAGS", whole().join("\u{1f}"));
+    ensure!(cargo.status()?.success(), "it does not build");
+    Ok(target().join(here.triple).join("release"))
 }
 
 /// Counts instructions in the build that is tested, and compares them with those that are checked in, or saves them.

@@ -17,7 +17,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub(crate) use target::{TARGETS, Target, renamed_paths};
+pub(crate) use target::{TARGETS, Target, renamed_paths, whole};
 
 use crate::{bench, root};
 
