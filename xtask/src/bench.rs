@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<()> {
 
 /// Builds the program as [`crate::dist::Target::build`] does, but in the profile whose parts are there as a rule. Gives the folder.
 fn build() -> Result<PathBuf> {
-    let here = TARGETS.iter().find(|it| it.is_this_machine()).context("nobody has said how to build for this machine")?;
+    let here =
+        TARGETS.iter().find(|it| it.is_this_machine()).context("nobody has said how to build for this machine")?;
     here.make_ready()?;
     let mut cargo = cargo_command(&["build", "--release", "-p", "chiton-cli", "-p", "chiton-bench"]);
     cargo.args(["--target", here.triple]).env("CARGO_ENCODED_RUSTFLAGS", whole().join("\u{1f}"));
