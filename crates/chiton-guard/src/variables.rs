@@ -3,8 +3,9 @@
 //! The guard judges the value that a command gives such a variable ([`Check`]); whoever prepares an environment asks for
 //! its [`Class`], which says whether it may reach a command at all.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use chiton_shell::names::NameIndex;
 
 /// What a variable does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub fn classes(name: &str) -> impl Iterator<Item = Class> {
 
 /// The same, without rows for all names that begin alike.
 pub fn classes_of_just(name: &str) -> impl Iterator<Item = Class> {
-    INDEX.exact.get(name).into_iter().flatten().map(|row| row.class)
+    BY_NAME.exact(name).map(|row| row.class)
 }
 
 /// Whether a variable that is kept from commands passes where it comes from the environment of the person who runs us.
@@ -125,27 +126,13 @@ pub(crate) fn check_of(name: &str) -> Option<Check> {
     checks.find(|check| *check != Check::Nothing).or(is_program.then_some(Check::Command))
 }
 
-/// The rows of one name, found at once, and those whose names begin alike.
-struct Index {
-    exact: HashMap<&'static str, Vec<&'static VariableRow>>,
-    by_start: Vec<(&'static str, &'static VariableRow)>,
-}
-
-static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index { exact: HashMap::new(), by_start: Vec::new() };
-    for row in VARIABLES {
-        match row.name.strip_suffix('*') {
-            Some(start) => index.by_start.push((start, row)),
-            None => index.exact.entry(row.name).or_default().push(row),
-        }
-    }
-    index
-});
+/// Rows by name.
+static BY_NAME: LazyLock<NameIndex<VariableRow>> =
+    LazyLock::new(|| NameIndex::new(VARIABLES.iter().map(|row| (row.name, row))));
 
 /// The rows for `name`: those of just this name first.
 fn rows_of(name: &str) -> impl Iterator<Item = &'static VariableRow> {
-    let exact = INDEX.exact.get(name).into_iter().flatten().copied();
-    exact.chain(INDEX.by_start.iter().filter(move |(start, _)| name.starts_with(start)).map(|(_, row)| *row))
+    BY_NAME.rows(name)
 }
 
 /// The table. Of several rows for a name, the first that checks something is the one that judges its value; a row for just

@@ -11,6 +11,7 @@ pub mod effect;
 mod here;
 mod lexer;
 mod matched;
+pub mod names;
 pub mod place;
 pub mod quote;
 pub mod reader;

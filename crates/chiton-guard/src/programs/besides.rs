@@ -1,15 +1,16 @@
 //! What programs do besides what their own rows say: lasting settings, doors for others, files that are served or sent,
 //! and whatever touches Chiton. These belong to their topic more than to the program.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use chiton_shell::names::NameIndex;
 
 use super::credentials::shows;
 use super::network::{sends, sends_text};
 use super::options::{Grammar, Options};
 use super::row::Does::Is;
 use super::row::When::{All, Any, Bare, Contains, Has, Not, Operand, Starts, Verb};
-use super::row::{On, PROGRAM, Program, allows, asks, denies};
+use super::row::{self, On, PROGRAM, Program, allows, asks, denies};
 use crate::effect::Kind::{ChangeSystem, Exfiltrate, Meddle, OpenMachine, Persist, RunHidden, Unprotect, Weaken};
 use crate::effect::Writing;
 use crate::machine::address::is_local;
@@ -372,19 +373,11 @@ pub(super) const ROWS: &[Program] = &[
 ];
 
 /// Rows by name; a program may have several.
-static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Program>>> = LazyLock::new(|| {
-    let mut rows: HashMap<_, Vec<_>> = HashMap::new();
-    for row in ROWS {
-        for name in row.names {
-            rows.entry(*name).or_default().push(row);
-        }
-    }
-    rows
-});
+static BY_NAME: LazyLock<NameIndex<Program>> = LazyLock::new(|| NameIndex::new(row::named(ROWS)));
 
 /// Reports what a call does besides.
 pub(super) fn report(machine: &mut Machine<'_>, call: &Call, world: &World) {
-    for row in BY_NAME.get(call.name.as_str()).into_iter().flatten() {
+    for row in BY_NAME.exact(&call.name) {
         row.report(machine, call, world);
     }
 }

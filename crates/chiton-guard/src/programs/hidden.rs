@@ -3,9 +3,10 @@
 //!
 //! What stands inside is judged as if it stood alone; so `sort --compress-program=gzip` is as good as `gzip`.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
+
+use chiton_shell::names::NameIndex;
 
 use super::row::{Example, allows, asks, denies};
 use crate::effect::{Kind, Writing};
@@ -719,30 +720,13 @@ pub(super) const ROWS: &[Hidden] = &[
     },
 ];
 
-/// Rows by the name of a program; those whose name ends with a `*` are looked for one by one.
-struct Index {
-    exact: HashMap<&'static str, Vec<&'static Hidden>>,
-    by_start: Vec<(&'static str, &'static Hidden)>,
-}
-
-static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index { exact: HashMap::new(), by_start: Vec::new() };
-    for row in ROWS {
-        for name in row.names {
-            match name.strip_suffix('*') {
-                Some(start) => index.by_start.push((start, row)),
-                None => index.exact.entry(name).or_default().push(row),
-            }
-        }
-    }
-    index
-});
+/// Rows by the name of a program.
+static BY_NAME: LazyLock<NameIndex<Hidden>> =
+    LazyLock::new(|| NameIndex::new(ROWS.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row)))));
 
 /// Judges what `call` runs besides what its row says.
 pub(super) fn look_at(machine: &mut Machine<'_>, call: &Call, world: &World) {
-    let exact = INDEX.exact.get(call.name.as_str());
-    let by_start = INDEX.by_start.iter().filter(|(start, _)| call.name.starts_with(start)).map(|(_, row)| *row);
-    for row in exact.into_iter().flatten().copied().chain(by_start) {
+    for row in BY_NAME.rows(&call.name) {
         row.look_at(machine, call, world);
     }
 }

@@ -68,9 +68,10 @@ pub(crate) mod text_tools;
 mod token_printers;
 mod wrappers;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
+
+use chiton_shell::names::NameIndex;
 
 use crate::effect::{Certainty, Effect, Kind, Writing};
 use crate::machine::command::Call;
@@ -130,21 +131,11 @@ const ROWS: &[&[Program]] = &[
 ];
 
 /// Rows by name.
-static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
-    let rows = ROWS.iter().copied().flatten();
-    rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
-});
-
-/// Rows by how their names begin.
-static BY_START: LazyLock<Vec<(&'static str, &'static Program)>> = LazyLock::new(|| {
-    let rows = ROWS.iter().copied().flatten();
-    let starts = |row: &'static Program| row.names.iter().filter_map(move |name| Some((name.strip_suffix('*')?, row)));
-    rows.flat_map(starts).collect()
-});
+static BY_NAME: LazyLock<NameIndex<Program>> =
+    LazyLock::new(|| NameIndex::new(row::named(ROWS.iter().copied().flatten())));
 
 fn row_of(name: &str) -> Option<&'static Program> {
-    let by_start = || BY_START.iter().find(|(start, _)| name.starts_with(start)).map(|(_, row)| *row);
-    BY_NAME.get(name).copied().or_else(by_start)
+    BY_NAME.rows(name).next()
 }
 
 /// A program that the guard knows.
@@ -365,7 +356,7 @@ mod tests {
 
     #[test]
     fn no_name_has_two_rows() {
-        let mut seen = HashMap::new();
+        let mut seen = std::collections::HashMap::new();
         for row in ROWS.iter().copied().flatten() {
             for name in row.names {
                 assert_eq!(seen.insert(*name, row.names[0]), None, "{name}");

@@ -3,10 +3,11 @@
 //! A sandbox holds what runs in it, and keeps what that changes. So a program counts as one that runs others here only if
 //! its table is listed; whatever nobody thought of runs elsewhere, and is asked about.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::row::Program;
+use chiton_shell::names::NameIndex;
+
+use super::row::{self, Program};
 use super::{
     archives, awk, builders, builtins, editors, files, finders, git, interpreters, packages, sed, shells, starters,
     text_tools, wrappers,
@@ -42,20 +43,14 @@ const ELSEWHERE: [&str; 34] = [
 
 /// Where what the program of this name starts would run.
 pub(super) fn of(name: &str) -> Place {
-    let is_like = |own: &&str| own.strip_suffix('*').is_some_and(|start| name.starts_with(start));
-    let is_here = NAMES.contains(name) || NAMES_WITH_ENDINGS.iter().any(is_like);
+    let is_exact = BY_NAME.exact(name).next().is_some() && !ELSEWHERE.contains(&name);
+    let is_here = is_exact || BY_NAME.by_start(name).next().is_some();
     if is_here { Place::Here } else { Place::Elsewhere }
 }
 
-/// The names of programs that run others here.
-static NAMES: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    let names = HERE.iter().copied().flatten().flat_map(|row| row.names.iter().copied());
-    names.filter(|name| !ELSEWHERE.contains(name)).collect()
-});
-
-/// Those that stand for more than one: `python*`.
-static NAMES_WITH_ENDINGS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| NAMES.iter().copied().filter(|name| name.ends_with('*')).collect());
+/// The names of programs that run others here, and of those that are exceptions.
+static BY_NAME: LazyLock<NameIndex<Program>> =
+    LazyLock::new(|| NameIndex::new(row::named(HERE.iter().copied().flatten())));
 
 #[cfg(test)]
 mod tests {

@@ -39,6 +39,13 @@ pub(crate) struct Program {
     pub(crate) examples: &'static [Example],
 }
 
+/// The names of these rows, each with its row.
+pub(crate) fn named(
+    rows: impl IntoIterator<Item = &'static Program>,
+) -> impl Iterator<Item = (&'static str, &'static Program)> {
+    rows.into_iter().flat_map(|row| row.names.iter().map(move |name| (*name, row)))
+}
+
 /// A row that says nothing: `Program { names: …, ..PROGRAM }`.
 pub(crate) const PROGRAM: Program = Program {
     names: &[],

@@ -3,8 +3,9 @@
 //! These are not the rows of these programs, which say what else they do. What they print may be used all the same: as
 //! the input of a login, or in a header for the service that it belongs to.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use chiton_shell::names::NameIndex;
 
 use super::row::When::{self, All, Always, Any, Bare, Contains, Has, Not, Operands, Starts, Verb};
 use super::row::{self, Example, allows, asks};
@@ -426,15 +427,12 @@ pub(super) const ROWS: &[TokenPrinter] = &[
 ];
 
 /// Rows by name.
-static BY_NAME: LazyLock<HashMap<&'static str, &'static TokenPrinter>> =
-    LazyLock::new(|| ROWS.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect());
+static BY_NAME: LazyLock<NameIndex<TokenPrinter>> =
+    LazyLock::new(|| NameIndex::new(ROWS.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row)))));
 
 /// Whether this call prints credentials.
 pub(super) fn prints_token(call: &Call) -> bool {
-    let helper = |name: &str| ["git-credential-", "docker-credential-"].iter().any(|start| name.starts_with(start));
-    let row = BY_NAME
-        .get(call.name.as_str())
-        .or_else(|| helper(&call.name).then(|| BY_NAME.get("git-credential-*")).flatten());
+    let row = BY_NAME.rows(&call.name).next();
     row.is_some_and(|row| row::holds(call, &row.when))
 }
 

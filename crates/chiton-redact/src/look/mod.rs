@@ -246,14 +246,13 @@ fn decoded(text: &str) -> String {
 
 /// Whether one of the patterns fits; `*` stands for anything.
 fn fits_any(patterns: &[&str], name: &str) -> bool {
-    patterns.iter().any(|pattern| fits(pattern, name))
+    patterns.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()))
 }
 
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, rest)) => name.strip_prefix(start).is_some_and(|after| {
-            rest.is_empty() || (0..=after.len()).any(|place| after.get(place..).is_some_and(|tail| fits(rest, tail)))
-        }),
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    match pattern.split_first() {
+        None => name.is_empty(),
+        Some((b'*', rest)) => rest.is_empty() || (0..=name.len()).any(|place| fits(rest, &name[place..])),
+        Some((first, rest)) => name.split_first().is_some_and(|(letter, name)| letter == first && fits(rest, name)),
     }
 }

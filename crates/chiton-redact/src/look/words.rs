@@ -6,6 +6,10 @@
 //!    the variable is about the secret and does not hold it (`_FILE`, `_ID`, `_TTL`), words before it that it is none
 //!    (`PUBLIC_KEY`, `SORT_KEY`).
 
+use std::sync::LazyLock;
+
+use chiton_shell::names::NameIndex;
+
 /// How strongly a name says that its variable holds a secret. The word is the one that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strength {
@@ -219,16 +223,34 @@ fn unglue(word: &str, words: &mut Vec<String>) {
     }
 }
 
+/// What a list says of its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    OfSecret,
+    OfSomethingElse,
+}
+
+/// Lists of words that are not taken apart.
+static LISTS: [(Speaks, &[&str]); 7] = [
+    (Speaks::OfSecret, STRONG),
+    (Speaks::OfSecret, MEDIUM),
+    (Speaks::OfSecret, WEAK),
+    (Speaks::OfSomethingElse, ABOUT),
+    (Speaks::OfSomethingElse, ROUND_ABOUT),
+    (Speaks::OfSomethingElse, SILENT),
+    (Speaks::OfSomethingElse, OPEN_KEYS),
+];
+
+static KNOWN: LazyLock<NameIndex<Speaks>> = LazyLock::new(|| {
+    NameIndex::new(LISTS.iter().flat_map(|(speaks, list)| list.iter().map(move |word| (*word, speaks))))
+});
+
 fn is_known(word: &str) -> bool {
-    is_secret_word(word)
-        || ABOUT.contains(&word)
-        || ROUND_ABOUT.contains(&word)
-        || SILENT.contains(&word)
-        || OPEN_KEYS.contains(&word)
+    KNOWN.exact(word).next().is_some()
 }
 
 fn is_secret_word(word: &str) -> bool {
-    STRONG.contains(&word) || MEDIUM.contains(&word) || WEAK.contains(&word)
+    KNOWN.exact(word).any(|speaks| *speaks == Speaks::OfSecret)
 }
 
 /// How strongly `name` says that it holds a secret.
