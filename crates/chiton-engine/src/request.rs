@@ -146,6 +146,9 @@ pub enum AnswerMode {
     /// command starts, see [`crate::Session::settled`]; but the answer can say neither what became of the state
     /// ([`crate::StateReport::Follows`]) nor what the command used.
     BeforeState,
+    /// When the shell has ended. It hands nothing back, which takes it longer than many a command: for a session that nobody
+    /// goes on with. The answer knows no status of the parts of a pipeline.
+    WithoutState,
 }
 
 /// What happens to a run when its time is over.

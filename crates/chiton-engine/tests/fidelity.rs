@@ -38,6 +38,8 @@ fn environment(home: &str) -> Vec<(&str, &str)> {
 enum Way {
     /// The shell is started for it.
     Cold,
+    /// The same, and it hands nothing back.
+    WithoutState,
     /// The shell was there before.
     Warm,
     /// The same, and the answer does not wait for the state.
@@ -60,7 +62,8 @@ struct Bench {
 fn main() -> ExitCode {
     let cases = cases::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/fidelity.cases"));
     let count = cases.len();
-    let benches = [Way::Cold, Way::Warm, Way::AnswerFirst, Way::Enclosed].map(|way| Arc::new(Bench::new(way)));
+    let benches =
+        [Way::Cold, Way::WithoutState, Way::Warm, Way::AnswerFirst, Way::Enclosed].map(|way| Arc::new(Bench::new(way)));
     let mut trials = Vec::new();
     for bench in &benches {
         let compared = cases.iter().filter(|case| bench.way != Way::Enclosed || case.name != RACES_INSIDE);
@@ -71,7 +74,7 @@ fn main() -> ExitCode {
         }));
     }
 
-    let [_, warm, answer_first, enclosed] = benches;
+    let [_, _, warm, answer_first, enclosed] = benches;
     // Some cannot be given to a shell that waits: those that trace, that bash finds an error in, that set traps.
     let waited = move || {
         let met = [&warm, &answer_first, &enclosed].map(|bench| bench.warm.load(Ordering::Relaxed));
@@ -110,7 +113,7 @@ impl Bench {
         let idle = self.idle.lock().unwrap().pop();
         let harness = idle.unwrap_or_else(|| {
             Harness::with(|config| {
-                if self.way == Way::Cold {
+                if matches!(self.way, Way::Cold | Way::WithoutState) {
                     config.limits.warm = WarmLimits::none();
                 }
                 if self.way == Way::Enclosed {
@@ -144,9 +147,11 @@ impl Bench {
             let session = session();
             harness.engine.warm(&session);
             let mut request = CommandRequest::new(&case.command[..]);
-            if self.way == Way::AnswerFirst {
-                request.answer = AnswerMode::BeforeState;
-            }
+            request.answer = match self.way {
+                Way::AnswerFirst => AnswerMode::BeforeState,
+                Way::WithoutState => AnswerMode::WithoutState,
+                Way::Cold | Way::Warm | Way::Enclosed => AnswerMode::WithState,
+            };
             harness.observe_request(&session, request).await
         });
         self.warm.fetch_add(usize::from(response.warm), Ordering::Relaxed);

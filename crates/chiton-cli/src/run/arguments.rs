@@ -15,7 +15,7 @@ use chiton_engine::limits::ViewLimits;
 use chiton_engine::shell::quote::append_single_quoted;
 use chiton_engine::terminal::TerminalSize;
 use chiton_engine::{
-    ByteString, CommandInput, CommandRequest, EnvironmentChange, Lifetime, OnTimeout, PreviewMode, Streams,
+    AnswerMode, ByteString, CommandInput, CommandRequest, EnvironmentChange, Lifetime, OnTimeout, PreviewMode, Streams,
     TaskLifetime,
 };
 use clap::{Args, ValueEnum};
@@ -294,6 +294,8 @@ pub(crate) fn request(arguments: &RunArguments) -> Result<CommandRequest> {
     }));
     // Without --json, all output is passed on as it comes.
     request.shown_whole = (!arguments.json).then_some(u64::MAX);
+    let tells_state = arguments.json || arguments.preview || arguments.session.is_some();
+    request.answer = if tells_state { AnswerMode::WithState } else { AnswerMode::WithoutState };
     Ok(request)
 }
 

@@ -9,17 +9,20 @@ use std::io::{self, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Stat, XattrFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, StatxTimestamp, XattrFlags, makedev};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::ByteString;
 
-/// The number of a file, and of the file system it is on.
+/// The number of a file, and of the file system it is on. A file system gives the number of a file that is gone to the next
+/// one, so the moment at which it was made is a part of it, where the file system knows that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
     pub(crate) number: u64,
+    /// Seconds and nanoseconds; nothing where nobody knows.
+    pub(crate) born: (i64, u32),
 }
 
 /// What a path means.
@@ -55,34 +58,45 @@ pub(crate) struct FileFacts {
 impl FileFacts {
     /// What is at a path; a link is meant itself.
     pub(crate) fn at(path: &Path) -> Option<Self> {
-        rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| Self::of(&found))
+        Self::look(path, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// What a link of the kernel leads to.
     pub(crate) fn behind(link: &Path) -> Option<Self> {
-        rustix::fs::statat(CWD, link, AtFlags::empty()).ok().map(|found| Self::of(&found))
+        Self::look(link, AtFlags::empty())
     }
 
-    #[expect(clippy::useless_conversion, reason = "the fields differ between processors")]
-    pub(crate) fn of(found: &Stat) -> Self {
-        let nanoseconds = |value| u32::try_from(value).unwrap_or(0);
+    fn look(path: &Path, flags: AtFlags) -> Option<Self> {
+        rustix::fs::statx(CWD, path, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME)
+            .ok()
+            .map(|found| Self::of(&found))
+    }
+
+    fn of(found: &Statx) -> Self {
+        let time = |time: StatxTimestamp| (time.tv_sec, time.tv_nsec);
+        let knows_birth = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+        let mode = u32::from(found.stx_mode);
         Self {
-            id: FileId { device: found.st_dev, number: found.st_ino },
-            kind: match FileType::from_raw_mode(found.st_mode) {
+            id: FileId {
+                device: makedev(found.stx_dev_major, found.stx_dev_minor),
+                number: found.stx_ino,
+                born: if knows_birth { time(found.stx_btime) } else { (0, 0) },
+            },
+            kind: match FileType::from_raw_mode(mode) {
                 FileType::RegularFile => FileKind::File,
                 FileType::Directory => FileKind::Folder,
                 FileType::Symlink => FileKind::Link,
                 _ => FileKind::Special,
             },
-            mode: found.st_mode,
-            user: found.st_uid,
-            group: found.st_gid,
-            bytes: u64::try_from(found.st_size).unwrap_or(0),
-            modified: (found.st_mtime, nanoseconds(found.st_mtime_nsec)),
-            changed: (found.st_ctime, nanoseconds(found.st_ctime_nsec)),
-            accessed: (found.st_atime, nanoseconds(found.st_atime_nsec)),
-            device: found.st_rdev,
-            links: u64::from(found.st_nlink),
+            mode,
+            user: found.stx_uid,
+            group: found.stx_gid,
+            bytes: found.stx_size,
+            modified: time(found.stx_mtime),
+            changed: time(found.stx_ctime),
+            accessed: time(found.stx_atime),
+            device: makedev(found.stx_rdev_major, found.stx_rdev_minor),
+            links: u64::from(found.stx_nlink),
         }
     }
 
@@ -161,7 +175,7 @@ pub(crate) struct Header {
 }
 
 /// The version of logs that this program writes and reads.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 pub(crate) fn as_path(bytes: &ByteString) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
@@ -273,7 +287,7 @@ mod tests {
         let path = folder.path().join("log");
         let header = Header { version: VERSION, roots: vec!["/w".into()], began_ms: 7 };
         let facts = FileFacts {
-            id: FileId { device: 1, number: 2 },
+            id: FileId { device: 1, number: 2, born: (3, 4) },
             kind: FileKind::File,
             mode: 0o100_644,
             user: 1,

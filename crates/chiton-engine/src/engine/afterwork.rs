@@ -222,7 +222,7 @@ impl Engine {
             Checkpoints::new(state_directory).sweep(limits.undo.age);
         };
         match answer {
-            AnswerMode::WithState => sweep(),
+            AnswerMode::WithState | AnswerMode::WithoutState => sweep(),
             AnswerMode::BeforeState => drop(tokio::task::spawn_blocking(sweep)),
         }
     }

@@ -360,7 +360,12 @@ impl Engine {
         }
         let (commit, reports) = match preview {
             None => {
-                let commit = self.commit(session, &start, shell, &ending, state);
+                let commit = match request.answer {
+                    AnswerMode::WithoutState => {
+                        Commit::new(StateReport::Discarded("nobody goes on from it".to_owned()), session)
+                    }
+                    _ => self.commit(session, &start, shell, &ending, state),
+                };
                 (commit, hold(session, request, &run, &ending, reports).await)
             }
             Some(preview) => {

@@ -73,7 +73,7 @@ pub(crate) enum HandBack {
     AtExit,
     /// In front of an exit trap of the command's own.
     BeforeOwnTrap,
-    /// Not at all: bash would print the trap itself (`set -v`).
+    /// Not at all: nobody wants it, or bash would print the trap itself (`set -v`).
     Never,
 }
 
@@ -82,6 +82,11 @@ impl Delivery {
     pub(crate) fn only_read() -> Self {
         let expected = Expected { pipes: false, changes_nothing: true, in_branch: false, leaves_nothing: false };
         Self::Cold { form: DeliveryForm::OnlyRead, hand_back: HandBack::Never, expected }
+    }
+
+    /// For a command whose shell is to hand nothing back.
+    pub(crate) fn without_state(self) -> Self {
+        Self::Cold { form: self.form(), hand_back: HandBack::Never, expected: self.expected() }
     }
 
     /// For a command in which the value of a secret stands.
@@ -322,7 +327,9 @@ const VARIABLE: &str = "BASH_EXECUTION_STRING";
 /// which is gone once `eval` has returned. At the end the shell reports its status and where it is, and goes on to its
 /// exit trap when the keeper says so: what that reports is not to hold up the answer.
 fn bootstrap(shared: &SharedPaths, delivery: Delivery) -> String {
-    let reports_end = delivery.hand_back() == HandBack::AfterReport;
+    let hand_back = delivery.hand_back();
+    let reports_end = hand_back == HandBack::AfterReport;
+    let remembers = delivery.expected().pipes && hand_back != HandBack::Never;
 
     // Before there are functions that may be called like a builtin.
     let start = format!(
@@ -330,7 +337,7 @@ fn bootstrap(shared: &SharedPaths, delivery: Delivery) -> String {
          exec {LOADER_FD}<&- {SCRIPT_FD}<&-;builtin eval \"$__chiton_l\";"
     );
     let gone = if delivery.form() == DeliveryForm::Secret { "__chiton_l BASH_EXECUTION_STRING" } else { "__chiton_l" };
-    let after = match (delivery.expected().pipes, reports_end) {
+    let after = match (remembers, reports_end) {
         (false, _) => String::new(),
         (true, true) => format!("\"{REMEMBER}\""),
         (true, false) => format!("\"{REMEMBER}';builtin exit \"${{__chiton_p[0]}}\"'\""),

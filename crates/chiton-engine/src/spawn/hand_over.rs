@@ -88,7 +88,7 @@ fn order_run(
     let options = LoadOptions { shared, exit_trap: delivery.exit_trap() };
     let (loader, script) = match shell.kind() {
         ShellKind::Bash => (load::loader(&start.state, called_as, &options), command.script().to_vec()),
-        ShellKind::Posix => (posix::loader(&start.state, &options.shared), delivery::posix_script(command.script())),
+        ShellKind::Posix => (posix::loader(&start.state, &options), delivery::posix_script(command.script())),
     };
     let (loader, script) = (Zeroizing::new(loader), Zeroizing::new(script));
 

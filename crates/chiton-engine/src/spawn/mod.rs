@@ -28,7 +28,7 @@ use crate::owner::Owner;
 use crate::process::Shell;
 use crate::process::delivery::{self, Delivery};
 use crate::process::keeper_process::Keeper;
-use crate::request::CommandInput;
+use crate::request::{AnswerMode, CommandInput};
 use crate::review::{Protection, UseOfText};
 use crate::run::{Notify, RunId};
 use crate::secrets::ResolvedCommand;
@@ -149,7 +149,8 @@ fn choose_delivery(command: &ResolvedCommand, shell: &Shell, start: &StartingPoi
         UseOfText::Run => delivery::choose(&command.request().command, script, shell.kind(), &start.state),
         UseOfText::Read => Delivery::only_read(),
     };
-    if command.holds_values() { chosen.with_secret() } else { chosen }
+    let chosen = if command.holds_values() { chosen.with_secret() } else { chosen };
+    if command.request().answer == AnswerMode::WithoutState { chosen.without_state() } else { chosen }
 }
 
 /// Looks for a shell that waits for just such a command.

@@ -3,19 +3,22 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+use super::bash::load::{ExitTrap, LoadOptions};
 use super::environment::IS_OURS;
 use super::shell_state::{ShellState, Value, Variable};
 use crate::bytes::ByteString;
-use crate::protocol::SharedPaths;
 use chiton_shell::quote::{append_single_quoted, read_word};
 
-/// The loader: the mask, and a trap that prints the state at the end. Variables travel in the environment.
-pub(crate) fn loader(state: &ShellState, shared: &SharedPaths) -> Vec<u8> {
+/// The loader: the mask, and where it is wanted a trap that prints the state at the end. Variables travel in the environment.
+pub(crate) fn loader(state: &ShellState, options: &LoadOptions) -> Vec<u8> {
     let mut script = format!("umask {:04o}\n", state.umask).into_bytes();
+    if options.exit_trap == ExitTrap::None {
+        return script;
+    }
     let hand_back = format!(
         "{{ set +exuv; printf 'chiton sh\\0'; pwd; printf '\\0'; umask; printf '\\0'; export -p; printf '\\0end'; }} \
          >|{} 2>/dev/null",
-        shared.state()
+        options.shared.state()
     );
     script.extend_from_slice(b"trap -- ");
     append_single_quoted(&mut script, hand_back.as_bytes());
