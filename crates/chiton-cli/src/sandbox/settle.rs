@@ -269,7 +269,9 @@ impl Settling<'_> {
 
     /// What an entry stands for, with the reason. Entries were checked when the settings were read.
     fn look_up(&self, key: Key, text: &str) -> Vec<(Value, String)> {
-        if let Ok((group, below)) = entry::group(key, text) {
+        if text.starts_with('@')
+            && let Ok((group, below)) = entry::group(key, text)
+        {
             return match &group.members {
                 Members::Workspace => self.workspace_places(below),
                 Members::Places(rows) => rows.iter().flat_map(|row| self.places(row)).collect(),

@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// One thing in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,10 @@ pub struct Entry {
 pub struct Manifest(pub BTreeMap<PathBuf, Entry>);
 
 /// The numbers of what is there: they are not part of a manifest, since something may be made anew.
-pub type Numbers = BTreeMap<PathBuf, u64>;
+pub type Numbers = BTreeMap<PathBuf, Number>;
+
+/// The number of a file and when it was made: what is gone leaves its number to others.
+type Number = (u64, Option<SystemTime>);
 
 impl Manifest {
     pub fn of(root: &Path) -> Self {
@@ -46,16 +50,16 @@ impl Manifest {
                 left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
             }
             let name = path.strip_prefix(root).expect("it is below").to_owned();
-            found.insert(name, (data.ino(), entry(&path, &data)));
+            found.insert(name, ((data.ino(), data.created().ok()), entry(&path, &data)));
         }
-        let mut groups: BTreeMap<u64, BTreeSet<PathBuf>> = BTreeMap::new();
+        let mut groups: BTreeMap<Number, BTreeSet<PathBuf>> = BTreeMap::new();
         for (path, (number, entry)) in &found {
             if entry.kind != 'd' {
                 groups.entry(*number).or_default().insert(path.clone());
             }
         }
         let numbers = found.iter().map(|(path, (number, _))| (path.clone(), *number)).collect();
-        let with_names = |(path, (number, mut entry)): (PathBuf, (u64, Entry))| {
+        let with_names = |(path, (number, mut entry)): (PathBuf, (Number, Entry))| {
             if let Some(names) = groups.get(&number).filter(|names| names.len() > 1) {
                 entry.names.clone_from(names);
             }
@@ -134,7 +138,7 @@ pub enum Fate {
 /// The differences between two moments of a tree as a reply names them: see `Changes::compare` for the rules. Of a file with
 /// several names, a reply knows the one by which it was changed; the others are in the second set.
 pub fn differences(before: &(Manifest, Numbers), after: &(Manifest, Numbers)) -> [BTreeSet<(PathBuf, Fate)>; 2] {
-    let numbers = |(manifest, numbers): &(Manifest, Numbers)| -> BTreeMap<u64, PathBuf> {
+    let numbers = |(manifest, numbers): &(Manifest, Numbers)| -> BTreeMap<Number, PathBuf> {
         let folders = manifest.0.iter().filter(|(_, entry)| entry.kind == 'd');
         folders.map(|(path, _)| (numbers[path], path.clone())).collect()
     };

@@ -354,7 +354,7 @@ const PUBLISHED: &[&str] = &[
 /// Whether everybody may know this value.
 pub(super) fn is_published(value: &str) -> bool {
     let value = value.trim_start();
-    PUBLISHED.iter().any(|start| value.starts_with(start)) && !value.contains("PRIVATE KEY")
+    PUBLISHED.iter().any(|start| value.starts_with(start)) && !has(value, "PRIVATE KEY")
 }
 
 /// What secret stands in `value`, in words that follow "it holds".
@@ -447,18 +447,18 @@ fn is_token(shape: &Shape, rest: &[u8], alone: bool) -> bool {
 
 fn private_key(value: &str) -> Option<&'static str> {
     const KEY: &str = "a private key";
-    if value.contains("PRIVATE KEY") && value.contains("-----BEGIN") || value.contains("PuTTY-User-Key-File") {
+    if has(value, "PRIVATE KEY") && has(value, "-----BEGIN") || has(value, "PuTTY-User-Key-File") {
         return Some(KEY);
     }
-    let is_set = |name: &str| value.contains(&format!("\"{name}\":"));
-    if is_set("kty") && (is_set("d") || is_set("k")) {
+    let is_set = |name: &str| has(value, &format!("\"{name}\":"));
+    if has(value, "kty") && is_set("kty") && (is_set("d") || is_set("k")) {
         return Some(KEY);
     }
-    if value.contains("-----BEGIN PGP MESSAGE") || value.contains("-----BEGIN AGE ENCRYPTED") {
+    if has(value, "-----BEGIN PGP MESSAGE") || has(value, "-----BEGIN AGE ENCRYPTED") {
         return Some("an encrypted message");
     }
     // `-----BEGIN ` in base64, once more.
-    if let Some(place) = value.find("LS0tLS1CRUdJTi") {
+    if let Some(place) = memchr::memmem::find(value.as_bytes(), b"LS0tLS1CRUdJTi") {
         let encoded: Vec<u8> = value.as_bytes()[place..].iter().copied().take(64).collect();
         let plain = data_encoding::BASE64_NOPAD.decode(&encoded[..encoded.len() / 4 * 4]).unwrap_or_default();
         let is_public = |word: &[u8]| memchr::memmem::find(&plain, word).is_some();
@@ -481,8 +481,11 @@ fn web_token(value: &str) -> Option<&'static str> {
 
 /// `Bearer …`, `Basic …`.
 fn scheme(value: &str) -> Option<&'static str> {
+    if !value.contains(' ') {
+        return None;
+    }
     let after = |word: &str| {
-        let place = value.find(word)?;
+        let place = memchr::memmem::find(value.as_bytes(), word.as_bytes())?;
         let begins = place == 0 || !value.as_bytes()[place - 1].is_ascii_alphanumeric();
         let end = |character: char| character.is_whitespace() || matches!(character, '"' | '\'' | ',');
         begins.then(|| value[place + word.len()..].trim_start().split(end).next().unwrap_or_default())
@@ -537,7 +540,7 @@ const KEY_IN_ADDRESS: &str = "a key in an address";
 fn address(value: &str) -> Option<&'static str> {
     const WHAT: &str = "a password in an address";
     let mut from = 0;
-    while let Some(place) = value[from..].find("://") {
+    while let Some(place) = memchr::memmem::find(&value.as_bytes()[from..], b"://") {
         let rest = &value[from + place + 3..];
         from += place + 3;
         let Some(login) = userinfo(rest) else { continue };
@@ -638,10 +641,16 @@ fn webhook(value: &str) -> Option<&'static str> {
         "/hooks/", "/hook/", "/webhooks/", "/webhook/", "infura.io/v3/", "alchemy.com/v2/", "alchemyapi.io/v2/",
         "quiknode.pro/", "ankr.com/", "etherscan.io/", "getblock.io/",
     ];
-    if HOOKS.iter().any(|hook| value.contains(hook)) {
+    if !value.contains('/') {
+        return None;
+    }
+    if HOOKS.iter().any(|hook| has(value, hook)) {
         return Some("a webhook");
     }
-    let rest = WITH_KEY.iter().find_map(|way| value.split_once(way)).filter(|_| value.contains("://"))?.1;
+    if !has(value, "://") {
+        return None;
+    }
+    let rest = WITH_KEY.iter().find_map(|way| value.split_once(way))?.1;
     let has_key = rest.split(['/', '?', '=', '&']).any(|piece| piece.len() >= 20 && is_random(piece));
     has_key.then_some("a webhook")
 }
@@ -770,6 +779,11 @@ fn holds_secret(name: &str, given: &str, assigned: bool) -> bool {
 /// In a text, `auth` is what one logs in with, and a cookie is a session.
 fn is_login_word(lower: &str) -> bool {
     matches!(lower, "auth" | "_auth" | "session" | "sessionid" | "sid" | "cookie")
+}
+
+/// Whether a text stands in a value. Most are short, where this needs no preparation.
+fn has(value: &str, text: &str) -> bool {
+    memchr::memmem::find(value.as_bytes(), text.as_bytes()).is_some()
 }
 
 /// A place to put a value, not a value: `$X`, `${X}`, `{{secret:x}}`, `%s`, `<password>`, `***`.
