@@ -396,9 +396,9 @@ fn cargo(arguments: &[&str], otherwise: &str) -> Result<()> {
 
 fn cargo_command(arguments: &[&str]) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // A job in the background of a script ignores the keys of a terminal, and everything it starts does too. Tests compare
-    // with a shell that does not.
-    let heeds = ["--default-signal=INT,QUIT"];
+    // A job in the background of a script ignores the keys of a terminal, one of nohup its end, and everything they start does
+    // too. Tests compare with a shell that does not.
+    let heeds = ["--default-signal=INT,QUIT,HUP"];
     let mut command = if quiet("env", &[&heeds[..], &["true"]].concat()) {
         let mut command = Command::new("env");
         command.args(heeds).arg(program);

@@ -8,8 +8,8 @@ use crate::protocol::HandedBack;
 use crate::response::{Commit, StateReport};
 use crate::run::Ending;
 use crate::session::{Session, StartingPoint};
-use crate::state::bash::dump::FirstWords;
-use crate::state::change::Change;
+use crate::state::bash::dump::{FirstWords, Reported};
+use crate::state::change::{Change, PartOfState};
 use crate::state::{bash, posix};
 
 impl Engine {
@@ -72,15 +72,16 @@ impl Engine {
     ) -> Result<(Change, Commit), Box<Commit>> {
         let handed_back = match shell {
             ShellKind::Bash => bash::dump::read(text, &start.state).map(|back| (back.state, back.pipe_status)),
-            ShellKind::Posix => posix::read(text, &start.state).map(|state| (state, Vec::new())),
+            ShellKind::Posix => posix::read(text, &start.state).map(|state| (Reported::Whole(state), Vec::new())),
         };
-        let Some((mut state, pipe_status)) = handed_back else {
+        let Some((mut reported, pipe_status)) = handed_back else {
             let why = "the shell handed no state back: it was replaced (exec), it lists what it reads (set -v), its \
                        exit trap was set past ours (command trap, posix mode), or its state is larger than what is \
                        carried";
             return Err(Box::new(Commit::new(StateReport::Discarded(why.to_owned()), session)));
         };
 
+        let (Reported::Whole(state) | Reported::Part(PartOfState { now: state, .. })) = &mut reported;
         state.real_cwd = if state.cwd == start.state.cwd {
             start.state.real_cwd.clone()
         } else {
@@ -88,14 +89,17 @@ impl Engine {
         };
         let policy = &self.inner.config.environment;
         let mut not_carried = policy.filter(&mut state.variables, &start.state.variables);
-        let mut withheld = self.inner.known.withhold(&mut state, &start.state);
+        let mut withheld = self.inner.known.withhold(state, &start.state);
         let names: Vec<&str> = withheld.iter().map(|removed| removed.name.as_str()).collect();
         let notice = (!names.is_empty()).then(|| {
             format!("not kept for the next command, since the value of a secret is in it: {}", names.join(", "))
         });
         not_carried.append(&mut withheld);
 
-        let change = Change::between(&start.state, state);
+        let change = match reported {
+            Reported::Whole(state) => Change::between(&start.state, state),
+            Reported::Part(part) => Change::of_part(&start.state, part),
+        };
         let report = if change.is_empty() { StateReport::Unchanged } else { StateReport::Committed };
         let commit = Commit { pipe_status, not_carried, notice, ..Commit::new(report, session) };
         Ok((change, commit))

@@ -22,6 +22,7 @@ pub use shell_state::{Function, PER_COMMAND_OPTIONS, ShellState, StateHash, Valu
 pub mod counted {
     use super::ShellState;
     use super::bash::{dump, load};
+    use super::change::Change;
     use crate::protocol::SharedPaths;
 
     /// The script that brings a new bash into a state.
@@ -35,8 +36,12 @@ pub mod counted {
         load::change(from, to, false)
     }
 
-    /// The state that a bash has printed, which started from `start`.
+    /// The state that a session of state `start` comes to have by what a bash has printed.
     pub fn read(text: &[u8], start: &ShellState) -> Option<ShellState> {
-        dump::read(text, start).map(|read| read.state)
+        let change = match dump::read(text, start)?.state {
+            dump::Reported::Whole(state) => Change::between(start, state),
+            dump::Reported::Part(part) => Change::of_part(start, part),
+        };
+        Some(change.apply(start))
     }
 }

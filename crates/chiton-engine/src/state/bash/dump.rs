@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::declaration;
 use crate::bytes::ByteString;
+use crate::state::change::PartOfState;
 use crate::state::environment::IS_OURS;
 use crate::state::{Function, PER_COMMAND_OPTIONS, ShellState, Value, Variable};
 use chiton_shell::quote::read_word;
@@ -16,7 +17,16 @@ use chiton_shell::quote::read_word;
 pub(crate) struct ReadState {
     /// The status of each part of the last pipeline.
     pub(crate) pipe_status: Vec<i32>,
-    pub(crate) state: ShellState,
+    pub(crate) state: Reported,
+}
+
+/// How much of its state a shell has printed.
+#[derive(Debug)]
+pub(crate) enum Reported {
+    /// All of it.
+    Whole(ShellState),
+    /// What its command can have changed.
+    Part(PartOfState),
 }
 
 /// What the shell reports first: enough to answer with, before the rest has come.
@@ -110,7 +120,8 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<ReadState> {
     }
     let pipe_status = first.pipe_status();
     if let Some(rest) = rest.strip_prefix(PART.as_bytes()) {
-        return Some(ReadState { pipe_status, state: read_part(rest.strip_prefix(b"\0")?, first.cwd, start)? });
+        let part = read_part(rest.strip_prefix(b"\0")?, first.cwd, start)?;
+        return Some(ReadState { pipe_status, state: Reported::Part(part) });
     }
     let mut parts = rest.split(|byte| *byte == 0);
     let cwd = OsString::from_vec(parts.next()?.strip_suffix(b"\n")?.to_vec()).into();
@@ -129,16 +140,15 @@ pub(crate) fn read(text: &[u8], start: &ShellState) -> Option<ReadState> {
         variables: read_variables(parts.next()?, locals, start)?,
         functions: read_functions(parts)?,
     };
-    Some(ReadState { pipe_status, state })
+    Some(ReadState { pipe_status, state: Reported::Whole(state) })
 }
 
-/// The state with what a command may have changed: names of plain variables, of arrays and of functions, and how these are
-/// now.
-fn read_part(text: &[u8], cwd: PathBuf, start: &ShellState) -> Option<ShellState> {
+/// What a command may have changed: names of plain variables, of arrays and of functions, and how these are now.
+fn read_part(text: &[u8], cwd: PathBuf, start: &ShellState) -> Option<PartOfState> {
     let mut parts = text.split(|byte| *byte == 0);
     let mut names = || Some(std::str::from_utf8(parts.next()?).ok()?.split_ascii_whitespace());
     let (scalars, arrays, functions) = (names()?, names()?, names()?);
-    let mut state = ShellState { cwd, ..start.clone() };
+    let mut part = PartOfState { now: ShellState { cwd, ..ShellState::default() }, ..PartOfState::default() };
     for name in scalars {
         let (attributes, is_set, value) = (parts.next()?, !parts.next()?.is_empty(), parts.next()?);
         let mut attributes: Vec<u8> = attributes.to_vec();
@@ -146,34 +156,34 @@ fn read_part(text: &[u8], cwd: PathBuf, start: &ShellState) -> Option<ShellState
         let attributes = String::from_utf8(attributes).ok()?;
         let value = if is_set { Value::Scalar(value.into()) } else { Value::Unset };
         let found = (is_set || !attributes.is_empty()).then_some(Variable { attributes, value });
-        set(&mut state, name, found, start);
+        set(&mut part, name, found, start);
     }
     for name in arrays {
         let found = declaration::read_all(parts.next()?)?.into_iter().find(|(found, _)| found == name);
-        set(&mut state, name, found.map(|(_, variable)| variable), start);
+        set(&mut part, name, found.map(|(_, variable)| variable), start);
     }
     for name in functions {
         let text = parts.next()?;
         if text.is_empty() {
-            state.functions.remove(&ByteString::from(name));
+            part.gone_functions.push(name.into());
         } else {
             let function = Function { attributes: String::new(), text: as_written(text).into() };
-            state.functions.insert(name.into(), function);
+            part.now.functions.insert(name.into(), function);
         }
     }
-    Some(state)
+    Some(part)
 }
 
 /// Gives a variable the value that was found, or none.
-fn set(state: &mut ShellState, name: &str, found: Option<Variable>, start: &ShellState) {
+fn set(part: &mut PartOfState, name: &str, found: Option<Variable>, start: &ShellState) {
     let was_there = start.variables.contains_key(name);
     // A shell that never left its directory declares OLDPWD without a value.
     let is_bash_s = name == "OLDPWD" && !was_there && found.as_ref().is_some_and(|found| found.scalar().is_none());
     let is_removed = found.is_none() && BASH_SETS.contains(&name) && was_there;
     let gone = is_removed.then(|| Variable { attributes: String::new(), value: Value::Unset });
     match found.or(gone).filter(|_| !is_bash_s) {
-        Some(variable) => drop(state.variables.insert(name.to_owned(), variable)),
-        None => drop(state.variables.remove(name)),
+        Some(variable) => drop(part.now.variables.insert(name.to_owned(), variable)),
+        None => part.gone_variables.push(name.to_owned()),
     }
 }
 
