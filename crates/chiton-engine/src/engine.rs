@@ -16,7 +16,7 @@ mod widening;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use nursery::Nursery;
@@ -144,6 +144,8 @@ struct EngineInner {
     floor: Option<OsString>,
     /// Runs since the last sweep.
     unswept: AtomicUsize,
+    /// Whether one goes on.
+    sweeping: AtomicBool,
     /// What is ready for the next session.
     nursery: Nursery,
 }
@@ -173,6 +175,7 @@ impl Engine {
             deferred: Lock::default(),
             quota: Arc::default(),
             unswept: AtomicUsize::new(UNSWEPT_RUNS),
+            sweeping: AtomicBool::new(false),
             nursery: Nursery::default(),
         };
         Ok(Self { inner: Arc::new(inner) })

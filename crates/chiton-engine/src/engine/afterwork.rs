@@ -203,7 +203,8 @@ impl Engine {
         let limits = &self.inner.config.limits;
         let keeps_few = limits.retention.finished <= UNSWEPT_RUNS || !self.is_warm();
         let unswept = self.inner.unswept.fetch_add(1, Ordering::Relaxed);
-        if !keeps_few && unswept < UNSWEPT_RUNS && bytes < sweep::LARGE_RUN {
+        let is_urgent = keeps_few || bytes >= sweep::LARGE_RUN;
+        if !is_urgent && (unswept < UNSWEPT_RUNS || self.inner.sweeping.load(Ordering::Relaxed)) {
             return;
         }
 
@@ -223,7 +224,29 @@ impl Engine {
         };
         match answer {
             AnswerMode::WithState | AnswerMode::WithoutState => sweep(),
-            AnswerMode::BeforeState => drop(tokio::task::spawn_blocking(sweep)),
+            AnswerMode::BeforeState => {
+                self.inner.sweeping.store(true, Ordering::Relaxed);
+                let engine = self.clone();
+                drop(tokio::task::spawn_blocking(move || {
+                    behind_others(sweep);
+                    engine.inner.sweeping.store(false, Ordering::Relaxed);
+                }));
+            }
         }
     }
 }
+
+/// Does something that nobody waits for, so that commands which come meanwhile go first. In a thread of its own: one that
+/// gave way to others may not be allowed to stop doing so.
+fn behind_others(work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("sweep".to_owned()).spawn(|| {
+        // On Linux this is about the thread.
+        let _ = rustix::process::setpriority_process(None, GIVES_WAY);
+        work();
+    });
+    // Whoever takes the runtime down waits for this.
+    let _ = thread.map(std::thread::JoinHandle::join);
+}
+
+/// How much a sweep gives way: a third of what a command gets, where both want a processor.
+const GIVES_WAY: i32 = 5;
