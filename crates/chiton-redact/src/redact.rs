@@ -90,7 +90,7 @@ impl Redactor {
                 // Where it is never clean for long, as in text with colours, that is not tried so often.
                 step = if clean >= step { STEP } else { step * 4 };
             }
-            let (next, later) = rest.split_at(step.min(rest.len()));
+            let (next, later) = rest.split_at(hides.together(rest, step));
             self.search_twice(next, if later.is_empty() { Piece::Last } else { Piece::Inner }, out);
             rest = later;
         }
@@ -110,9 +110,9 @@ impl Redactor {
         }
 
         // What was held back, with as many of the new bytes as it takes until nothing is.
-        let mut from = arrived.start;
+        let (mut from, hides) = (arrived.start, Hides::of(&buffer[arrived.clone()]));
         while from < arrived.end && !self.holds_nothing() {
-            let to = (from + STEP).min(arrived.end);
+            let to = from + hides.together(&buffer[from..arrived.end], STEP);
             let piece = if to == arrived.end { Piece::Last } else { Piece::Inner };
             self.search_twice(&buffer[from..to], piece, spare);
             from = to;

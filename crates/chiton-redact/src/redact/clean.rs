@@ -43,6 +43,17 @@ impl Hides {
         }
     }
 
+    /// How many of the next bytes are searched together, where that need not be more than `step`: all, where a backspace
+    /// is among them. A character that was searched before the backspace that takes it back came may have been the end of
+    /// what was the beginning of a value.
+    pub(super) fn together(self, text: &[u8], step: usize) -> usize {
+        let takes_back = match self {
+            Self::Some { backspaces } => backspaces > 0 && memchr::memchr(BACKSPACE, text).is_some(),
+            Self::Nothing => false,
+        };
+        if takes_back { text.len() } else { step.min(text.len()) }
+    }
+
     /// The length of the part of `text` in which nothing of this is.
     fn come_after(self, text: &[u8]) -> usize {
         let Self::Some { backspaces } = self else { return text.len() };

@@ -254,6 +254,22 @@ fn gone_out(
     (lengths, out.escape_ascii().to_string())
 }
 
+#[test]
+fn a_character_that_is_taken_back_ends_no_value_wherever_it_stands() {
+    let value: String = ('!'..='~').filter(|character| !matches!(character, '"' | '\'' | '\\' | '`' | '&')).collect();
+    let all = Arc::new(Patterns::new([("<1>", value.as_bytes())]));
+    for length in 1..value.len() {
+        for drawn in ["x\x08", "xyz\x08\x08\x08", "x\x1b[m\x08"] {
+            let text = [&[b'.'; 300][..], &value.as_bytes()[..length], drawn.as_bytes()].concat();
+            let pieces = [text.clone()];
+            let (_, quick) = gone_out(&all, &pieces, Redactor::push);
+            let (_, searched) =
+                gone_out(&all, &pieces, |redactor, piece, out| redactor.search_twice(piece, Piece::Last, out));
+            assert_eq!(quick, searched, "{length} bytes and {drawn:?}");
+        }
+    }
+}
+
 /// Text between values: nothing, a few bytes of any kind, line ends, things that cannot be seen, or much.
 fn filler() -> impl Strategy<Value = Vec<u8>> {
     let ends = proptest::sample::select(vec!["\n", "\r\n", "\r", "\n\n", "a\nb\nc\n", "1\n22\n333\n4444\n55555\n"]);
