@@ -98,6 +98,7 @@ export class TerminalView {
   takeOver(on = !this.#types) {
     if (this.#over || !mayAct()) return;
     this.#types = on;
+    this.#queue = "";
     this.#take.textContent = on ? "let go" : "take over";
     this.#take.setAttribute("aria-pressed", String(on));
     this.#terminal.options.disableStdin = !on;
@@ -118,6 +119,7 @@ export class TerminalView {
         this.#viewer = viewer;
         this.#terminal.reset();
         if (viewer) this.#resize();
+        if (viewer && this.#types) this.#send();
       },
       screen: (screen) => this.#paint(screen),
       output: ({ bytes }) => this.#terminal.write(decode(bytes)),
@@ -168,14 +170,19 @@ export class TerminalView {
     this.#terminal.options.fontSize = Math.max(SMALLEST, Math.min(LARGEST - 1, size));
   }
 
-  // One request after the other, so that keys arrive in their order; what is typed meanwhile goes with the next.
-  async #type(text) {
-    if (!this.#types || !this.#viewer) return;
+  #type(text) {
+    if (!this.#types) return;
     this.#queue += text;
-    if (this.#sending) return;
+    this.#send();
+  }
+
+  // One request after the other, so that keys arrive in their order; what is typed meanwhile goes with the next, and what is
+  // typed before the server has said who types goes once it has.
+  async #send() {
+    if (this.#sending || !this.#viewer) return;
     this.#sending = true;
     try {
-      while (this.#queue !== "") {
+      while (this.#queue !== "" && this.#viewer) {
         const now = this.#queue;
         this.#queue = "";
         await post(`/api/terminals/${this.#viewer}/keys`, { text: now });
