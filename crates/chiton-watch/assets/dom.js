@@ -54,7 +54,7 @@ export function confirm(title, text, action) {
   const dialog = byId("dialog");
   return new Promise((resolve) => {
     const done = (answer) => {
-      dialog.onclose = null;
+      dialog.oncancel = null;
       dialog.close();
       resolve(answer);
     };
@@ -65,7 +65,8 @@ export function confirm(title, text, action) {
         el("button", { type: "button", text: "Cancel", onclick: () => done(false) }),
         el("button", { type: "button", class: "danger", text: action, autofocus: true, onclick: () => done(true) })),
     );
-    dialog.onclose = () => resolve(false);
+    // Escape. That it has closed is said only later, and may be heard by the next one.
+    dialog.oncancel = () => resolve(false);
     dialog.showModal();
   });
 }

@@ -20,7 +20,7 @@ export function bind(keys) {
 /** Shows the list. */
 export function help(keys) {
   const dialog = byId("dialog");
-  dialog.onclose = null;
+  dialog.oncancel = null;
   dialog.replaceChildren(
     el("h2", { id: "dialog-title", text: "Keys" }),
     el("dl", { class: "keys" }, keys.map(([names, words]) => el("div", {},
