@@ -352,11 +352,13 @@ fn prints_settings(call: &Call) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
     fn no_name_has_two_rows() {
-        let mut seen = std::collections::HashMap::new();
+        let mut seen = HashMap::new();
         for row in ROWS.iter().copied().flatten() {
             for name in row.names {
                 assert_eq!(seen.insert(*name, row.names[0]), None, "{name}");
