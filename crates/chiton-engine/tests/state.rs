@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use chiton_engine::state::{Value, Variable};
 use chiton_engine::{
-    CommandRequest, EnvironmentChange, Outcome, RunControl, Session, Shell, ShellState, Silent, StateReport,
+    AnswerMode, CommandRequest, EnvironmentChange, Outcome, RunControl, Session, Shell, ShellState, Signal, Silent,
+    StateReport,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -510,5 +511,35 @@ fn a_directory_given_by_dots_leaves_no_trace() {
         request.directory = Some("./../bin/..".into());
         assert_eq!(harness.request(&session, request).await.stdout.to_text(), "/usr\n");
         assert_eq!(harness.run(&session, "pwd").await.stdout.to_text(), "/usr/lib\n");
+    });
+}
+
+/// A session that nobody goes on with stays as it was, in any shell, and a command finds nothing there to hand it back.
+#[test]
+fn a_command_that_is_asked_for_no_state_leaves_none_and_ends_as_ever() {
+    let cases = [
+        ("cd /usr; export A=1; f() { :; }", Outcome::Exited(0), ""),
+        ("A=1; exit 7", Outcome::Exited(7), ""),
+        ("trap 'echo bye' EXIT; false", Outcome::Exited(1), "bye\n"),
+        ("trap", Outcome::Exited(0), ""),
+        ("false | true", Outcome::Exited(0), ""),
+        ("exec echo replaced", Outcome::Exited(0), "replaced\n"),
+        ("kill -KILL $$", Outcome::Signaled(Signal::KILL), ""),
+        ("set -- 1 2; echo $#; sleep 0 & wait", Outcome::Exited(0), "2\n"),
+    ];
+    let harness = Harness::new();
+    runtime().block_on(async {
+        for shell in [None, Some(Shell::at(std::path::Path::new("/bin/sh")))] {
+            for (command, outcome, printed) in cases.clone() {
+                let (session, request) = (harness.session(), CommandRequest::new(command));
+                let before = session.state();
+                let request = CommandRequest { answer: AnswerMode::WithoutState, shell: shell.clone(), ..request };
+                let report = harness.request(&session, request).await;
+                assert_eq!((report.outcome, &*report.stdout.to_text()), (outcome, printed), "{command}");
+                assert!(matches!(report.state, StateReport::Discarded(_)), "{command}: {:?}", report.state);
+                assert_eq!(session.state(), before, "{command}");
+                assert!(report.usage.is_some() && !report.warm, "{command}");
+            }
+        }
     });
 }

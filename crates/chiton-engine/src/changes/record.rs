@@ -282,6 +282,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_that_gets_the_number_of_one_that_is_gone_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let made_anew = || {
+            let _ = std::fs::remove_file(&path);
+            File::create(&path).unwrap();
+            FileFacts::at(&path).unwrap().id
+        };
+        let first = made_anew();
+        if first.born == (0, 0) {
+            // This file system does not know when it made something.
+            return;
+        }
+        // Until its clock, which is a coarse one, has gone on.
+        let later = std::iter::repeat_with(made_anew).find(|id| id.born != first.born).unwrap();
+        let same_number = std::iter::once(later).chain(std::iter::repeat_with(made_anew).take(100));
+        assert!(same_number.into_iter().all(|id| id != first), "{first:?}");
+
+        // All other names of a file, and another path to it, are the same.
+        let other = folder.path().join("other");
+        let id = FileFacts::at(&path).unwrap().id;
+        std::fs::hard_link(&path, &other).unwrap();
+        assert_eq!(FileFacts::at(&other).unwrap().id, id);
+        std::fs::rename(&other, folder.path().join("moved")).unwrap();
+        assert_eq!(FileFacts::at(&folder.path().join("moved")).unwrap().id, id);
+    }
+
+    #[test]
     fn a_log_is_read_as_far_as_it_is_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
