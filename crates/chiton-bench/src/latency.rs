@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::bash;
 use crate::bench::Bench;
-use crate::measure::{Turns, timed};
+use crate::measure::{Turns, percentile, timed};
 use crate::sandbox;
 use crate::server::Program;
 use crate::subject::{Answer, Protection, Subject};
@@ -18,6 +18,8 @@ use chiton_engine::{Session, StateReport, WarmLimits};
 /// The time an agent needs at the very least to read one answer and write the next call.
 const PAUSE: Duration = Duration::from_millis(5);
 const TURNS: Turns = Turns::new(5, 60);
+/// How many of the slowest calls are named.
+const SLOWEST: usize = 12;
 const STARTS: Turns = Turns::new(5, 10);
 
 /// Pipelines of programs that are not part of the shell. All of them give the same here and there.
@@ -84,20 +86,27 @@ fn back_to_back(bench: &Bench) -> Result<Vec<Row>> {
 /// Nothing but such calls, for a profiler to look at.
 pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
     let folder = bench.folder("only");
-    let mut times: Vec<f64> = if kind == "mcp" {
+    let times: Vec<f64> = if let "mcp" | "mcp-rush" = kind {
         let mut server = Program::new(&bench.program, &folder)?.serve()?;
-        let mut call = || {
-            thread::sleep(PAUSE);
+        let mut call = |number: usize| {
+            match kind {
+                "mcp" => thread::sleep(PAUSE),
+                // As it is measured: after a while in which others had the processors.
+                _ if number % TURNS.calls == 0 => {
+                    (0..TURNS.calls).try_for_each(|_| bash::bare().map(drop))?;
+                }
+                _ => {}
+            }
             server.time("true")
         };
-        (0..times).map(|_| call()).collect::<Result<_>>()?
+        (0..times).map(&mut call).collect::<Result<_>>()?
     } else {
         let protection = match kind {
             "usual" | "cold" | "sandbox" | "sandbox-cold" | "change" | "first" | "rush" => Protection::Usual,
             "secret" => Protection::WithSecret,
             "off" => Protection::Off,
             other => {
-                let kinds = "usual, cold, sandbox, sandbox-cold, change, first, rush, secret, off, mcp";
+                let kinds = "usual, cold, sandbox, sandbox-cold, change, first, rush, secret, off, mcp, mcp-rush";
                 bail!("there is no kind '{other}'; there are: {kinds}")
             }
         };
@@ -121,10 +130,11 @@ pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
         };
         (0..times).map(|_| call()).collect::<Result<_>>()?
     };
-    times.sort_by(f64::total_cmp);
-    if let (Some(middle), Some(late)) = (times.get(times.len() / 2), times.get(times.len() * 99 / 100)) {
-        println!("p50 {:.0} µs, p99 {:.0} µs", middle * 1e6, late * 1e6);
-    }
+    println!("p50 {:.0} µs, p99 {:.0} µs", percentile(&times, 50.0) * 1e6, percentile(&times, 99.0) * 1e6);
+    let mut slowest: Vec<(usize, f64)> = times.into_iter().enumerate().collect();
+    slowest.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let named = slowest.iter().take(SLOWEST).map(|(number, time)| format!("{:.0} µs (call {number})", time * 1e6));
+    println!("slowest: {}", named.collect::<Vec<_>>().join(", "));
     Ok(())
 }
 

@@ -479,7 +479,8 @@ fn a_server_whose_host_dies_is_replaced_and_the_call_runs_once() {
         let note = near.folder().join(format!("note{}", arguments.len()));
         let command = format!("echo ran >> {}; sleep 1000", note.display());
         let id = wire.request("tools/call", on(json!({"command": command})));
-        assert!(eventually(PATIENCE, || note.exists()));
+        let is_written = || fs::read_to_string(&note).is_ok_and(|text| text == "ran\n");
+        assert!(eventually(PATIENCE, is_written));
         let is_host =
             |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"--behind\0"));
         sshd.machine().processes().into_iter().filter(|pid| is_host(pid)).for_each(end);

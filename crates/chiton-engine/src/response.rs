@@ -11,6 +11,7 @@ use crate::review::{Protection, Refusal};
 use crate::run::{ChangedFiles, Ending, InputWait, Leftover, Outcome, StreamTotals, TimeLimit, Usage};
 use crate::sandbox::report::{self, Exhausted, RefusedAccess};
 use crate::session::Session;
+use crate::state::change::Change;
 use crate::state::environment::RemovedVariable;
 
 /// What comes back from a call.
@@ -144,6 +145,8 @@ impl StateReport {
 /// What a command left in its session.
 pub(crate) struct Commit {
     pub(crate) report: StateReport,
+    /// All that the command changed, where nothing of that was held back.
+    pub(crate) told: Option<Change>,
     /// Where the session is from now on.
     pub(crate) cwd: PathBuf,
     pub(crate) pipe_status: Vec<i32>,
@@ -157,7 +160,7 @@ impl Commit {
     /// This, with the session where it is.
     pub(crate) fn new(report: StateReport, session: &Session) -> Self {
         let cwd = session.state().cwd.clone();
-        Self { report, cwd, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
+        Self { report, told: None, cwd, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
     }
 }
 

@@ -523,6 +523,10 @@ fn answer(mut stream: TcpStream, port: u16, seen: &Mutex<Vec<String>>) {
             more => count += more,
         }
     }
+    // Git sends the length of what follows by itself.
+    if count == 4 && bytes[..4].iter().all(u8::is_ascii_hexdigit) {
+        count += read(&mut stream, &mut bytes[count..]);
+    }
     let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
     let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
     seen.lock().unwrap().push(text);

@@ -17,13 +17,15 @@ use crate::error::StartError;
 use crate::folder::RunFolder;
 use crate::limits::{BEHIND_BYTES, LONGEST, ViewLimits};
 use crate::process::keeper_process::Keeper;
-use crate::protocol::{Arrival, Control, HandedBack, Link, Report, reached};
+use crate::protocol::{Arrival, Control, HandedBack, Link, NextBranch, Report, reached};
 use crate::request::{CommandRequest, OnTimeout};
 use crate::run::Outcome;
 use crate::run::StreamTotals;
 use crate::run::{Ending, InputWait, Received};
 use crate::run::{Listener, RunEvent};
 use crate::spawn::Launched;
+use crate::state::ShellState;
+use crate::state::change::Change;
 use crate::warm::spare::{FreeKeeper, HeldShell};
 
 /// Everything the engine learns of a run while it follows it.
@@ -242,11 +244,21 @@ impl Reports {
         self.held.is_some()
     }
 
-    /// The keeper, which is free, and its stem where that is left.
-    pub(crate) fn into_keeper(self, has_stem: bool) -> FreeKeeper {
+    /// The keeper, which is free, and its stem where that is left. `begun_from` is what the command began from, `told` all
+    /// that it has changed there, where that is known.
+    pub(crate) fn into_keeper(
+        self,
+        branch: Option<NextBranch>,
+        begun_from: &ShellState,
+        told: Option<&Change>,
+    ) -> FreeKeeper {
         let Self { link, prepared, pid, mark, held, .. } = self;
         let (connection, inbox) = link.into_parts();
-        FreeKeeper { keeper: Keeper { connection, inbox, prepared, pid, mark }, held: held.filter(|_| has_stem) }
+        let held = held.zip(branch).map(|(mut held, branch)| {
+            held.has_branch(branch, begun_from, told);
+            held
+        });
+        FreeKeeper { keeper: Keeper { connection, inbox, prepared, pid, mark }, held }
     }
 
     /// Notes that so many bytes were read from the spool, and tells the keeper every so often: it stops reading from the

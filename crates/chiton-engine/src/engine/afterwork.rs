@@ -15,6 +15,7 @@ use crate::response::StateReport;
 use crate::session::{self, Session, StartingPoint};
 use crate::spawn;
 use crate::state::bash;
+use crate::state::change::Change;
 use crate::tasks::sweep;
 use crate::warm::afterwork::OwedWork;
 use crate::warm::pool::RunningCommand;
@@ -35,6 +36,8 @@ pub(super) struct FollowUp {
     pub(super) shell: ShellKind,
     pub(super) running: Option<RunningCommand>,
     pub(super) reports: Reports,
+    /// All that its command changed, where that is known.
+    pub(super) told: Option<Change>,
     /// What the answer did not wait for.
     pub(super) owed: Option<OwedWork>,
 }
@@ -79,12 +82,14 @@ impl Engine {
         if follow_up.owed.is_none() && !self.is_warm() {
             return;
         }
-        let FollowUp { session, start, shell, running, reports, owed } = follow_up;
+        let FollowUp { session, start, shell, running, reports, told, owed } = follow_up;
         let engine = self.clone();
         let mut debt = Debt { engine: self.clone(), entry: owed };
         let returning = reports.has_stem().then(|| session.pool().expect());
         tokio::spawn(async move {
-            let Some(keeper) = engine.see_off(&session, &start, shell, reports, &mut debt).await else { return };
+            let Some(keeper) = engine.see_off(&session, (&start, shell), (reports, told), &mut debt).await else {
+                return;
+            };
             debt.pay();
             drop(running);
             // A stem is there already; only a new shell would take time from those that others need now.
@@ -106,9 +111,8 @@ impl Engine {
     async fn see_off(
         &self,
         session: &Session,
-        start: &StartingPoint,
-        shell: ShellKind,
-        mut reports: Reports,
+        (start, shell): (&StartingPoint, ShellKind),
+        (mut reports, told): (Reports, Option<Change>),
         debt: &mut Debt,
     ) -> Option<FreeKeeper> {
         loop {
@@ -123,7 +127,7 @@ impl Engine {
                     }
                     debt.pay();
                 }
-                Some(Report::Free { stem }) => return Some(reports.into_keeper(stem)),
+                Some(Report::Free { branch }) => return Some(reports.into_keeper(branch, &start.state, told.as_ref())),
                 Some(_) => {}
                 None => {
                     if debt.owes_state() {

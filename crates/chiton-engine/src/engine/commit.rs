@@ -26,7 +26,7 @@ impl Engine {
         match state {
             HandedBack::Unchanged { statuses } => {
                 let commit = Commit::new(StateReport::Unchanged, session);
-                Commit { pipe_status: pipe_status(statuses), ..commit }
+                Commit { told: Some(Change::default()), pipe_status: pipe_status(statuses), ..commit }
             }
             HandedBack::Follows { statuses, directory } => {
                 let commit = Commit::new(StateReport::Follows, session);
@@ -56,7 +56,8 @@ impl Engine {
         match self.read_state(session, start, shell, text) {
             Ok((change, commit)) => {
                 session.commit(&change);
-                Commit { cwd: session.state().cwd.clone(), ..commit }
+                let told = commit.not_carried.is_empty().then_some(change);
+                Commit { told, cwd: session.state().cwd.clone(), ..commit }
             }
             Err(discarded) => *discarded,
         }

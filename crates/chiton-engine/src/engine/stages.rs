@@ -358,7 +358,7 @@ impl Engine {
         if let Some(enclosure) = &enclosure {
             ending.refused.extend(enclosure.refused_names(ending.connected.as_deref()));
         }
-        let (commit, reports) = match preview {
+        let (mut commit, reports) = match preview {
             None => {
                 let commit = match request.answer {
                     AnswerMode::WithoutState => {
@@ -398,9 +398,10 @@ impl Engine {
             self.write_line(session, line)
         };
 
+        let told = commit.told.take();
         let follow_up = reports.map(|reports| {
             let (session, start, running) = (session.clone(), start.clone(), run.running.take());
-            FollowUp { session, start, shell, running, reports, owed }
+            FollowUp { session, start, shell, running, reports, told, owed }
         });
         let response = response::compose(RunParts {
             run_id: run.folder.id(),

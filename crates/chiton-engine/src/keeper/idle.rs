@@ -25,7 +25,7 @@ use super::boundary::Boundary;
 use super::connection::RunConnection;
 use super::run::{self, AfterRun, FreeStem};
 use super::shared_files::Reached;
-use super::started_shell::{self, CommandArrives, StartedShell};
+use super::started_shell::{self, CommandArrives, StartedShell, is_in};
 use super::state::StemNews;
 use crate::folder::record::StartRecord;
 use crate::folder::{RunFolder, Unreadable};
@@ -89,11 +89,13 @@ pub(super) fn serve(mut socket: UnixStream, mut equipment: Equipment) -> io::Res
             ControlFlow::Break(()) => return Ok(()),
         };
 
+        let ran_in = shell.stem.as_ref().and_then(|stem| stem.branch);
         let caller = RunConnection::to_caller(socket, std::mem::take(&mut arrived.bytes))?;
         match run::keep(plan, (shell, ended), started, caller, equipment) {
             AfterRun::Free((caller, rest), again, stem) => {
                 caller.set_nonblocking(false)?;
-                report(&caller, &Report::Free { stem: stem.is_some() });
+                let branch = stem.as_ref().map(|free| free.0.next_branch(ran_in));
+                report(&caller, &Report::Free { branch });
                 (socket, arrived.bytes, equipment, free) = (caller, rest, again, stem);
             }
             AfterRun::Over => return Ok(()),
@@ -179,10 +181,10 @@ fn branch_again(
         report(socket, &Report::NotReady { number });
         return None;
     };
-    let directory = changes.then_some(directory_id);
-    let mut waiting = WaitingShell { shell, number, ended: None, directory };
+    let mut waiting = WaitingShell { shell, number, ended: None, directory: directory_id };
     match waiting.branch() {
-        Some(_) => waiting.report_ready(socket),
+        Some(branch) if directory_id.is_none_or(|directory| is_in(branch, directory)) => waiting.report_ready(socket),
+        Some(_) => waiting.give_up(socket),
         None => waiting.hear_from_stem(socket, equipment),
     }
     Some(waiting)
@@ -400,17 +402,20 @@ impl WaitingShell {
         let mut text = [0; 256];
         let count = rustix::io::read(&equipment.shared.state, &mut text).unwrap_or(0);
         match StemNews::read(&text[..count]) {
-            Some(StemNews::Waits(branch)) if self.directory.is_none_or(|directory| stem.is_in(directory)) => {
+            Some(StemNews::Waits(branch)) if self.directory.is_none_or(|directory| is_in(stem.pid, directory)) => {
                 stem.branch = Some(branch);
                 self.shell.leader_alone = stem.leader_alone();
                 self.report_ready(socket);
             }
             None if count == 0 => {}
-            _ => {
-                started_shell::kill(self.shell.pid);
-                report(socket, &Report::NotReady { number: self.number });
-            }
+            _ => self.give_up(socket),
         }
+    }
+
+    /// Ends a stem that cannot be used.
+    fn give_up(&self, socket: &UnixStream) {
+        started_shell::kill(self.shell.pid);
+        report(socket, &Report::NotReady { number: self.number });
     }
 
     fn report_ready(&self, socket: &UnixStream) {

@@ -20,7 +20,7 @@ use super::shared_files::SharedFiles;
 use super::terminal::TerminalEnds;
 use crate::folder::RunFolder;
 use crate::process::{ShellProcess, start_shell};
-use crate::protocol::{EnclosedPlan, GivenFiles, Input, ShellPlan};
+use crate::protocol::{EnclosedPlan, GivenFiles, Input, NextBranch, ShellPlan};
 use crate::run::{DirectoryId, Streams};
 use crate::stop::{self, LeaderAlone};
 use crate::sys::process::wait_for;
@@ -102,10 +102,15 @@ impl Stem {
         }
     }
 
-    /// Whether it is in this directory.
-    pub(super) fn is_in(&self, directory: DirectoryId) -> bool {
-        rustix::fs::stat(format!("/proc/{}/cwd", self.pid)).is_ok_and(|data| (data.st_dev, data.st_ino) == directory)
+    /// The branch that waits, after `last` has run a command.
+    pub(super) fn next_branch(&self, last: Option<i32>) -> NextBranch {
+        if self.branch == last { NextBranch::Same } else { NextBranch::Another }
     }
+}
+
+/// Whether this shell is in this directory.
+pub(super) fn is_in(pid: i32, directory: DirectoryId) -> bool {
+    rustix::fs::stat(format!("/proc/{pid}/cwd")).is_ok_and(|data| (data.st_dev, data.st_ino) == directory)
 }
 
 /// What holds a shell in a sandbox.

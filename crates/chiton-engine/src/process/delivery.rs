@@ -9,7 +9,7 @@ use crate::bytes::ByteString;
 use crate::limits::ARGUMENT_BYTES;
 use crate::protocol::{Forms, HELD_GO_FD, HELD_STATE_FD, SharedPaths};
 use crate::state::bash::dump::{NOTHING_CAME, PART, is_own};
-use crate::state::bash::load::{ERROR_FD, ExitTrap, LOADER_FD, OUTPUT_FD, SCRIPT_FD};
+use crate::state::bash::load::{ERROR_FD, ExitTrap, LOADER_FD, OUTPUT_FD, SCRIPT_FD, can_be_set};
 use crate::state::{ShellState, Value};
 use chiton_shell::effect::{self, Footprint};
 use chiton_shell::quote::append_quoted;
@@ -43,8 +43,8 @@ pub(crate) struct Expected {
     pub(crate) changes_nothing: bool,
     /// It cannot tell a copy of a shell from the shell.
     pub(crate) in_branch: bool,
-    /// And the copy is as good as new afterwards.
-    pub(crate) leaves_nothing: bool,
+    /// And the copy is as good as new afterwards, or as one that is brought to what the command has changed.
+    pub(crate) can_stay: bool,
 }
 
 /// How a command is given to a shell that is started for it.
@@ -80,7 +80,7 @@ pub(crate) enum HandBack {
 impl Delivery {
     /// For a text that its shell rejects.
     pub(crate) fn only_read() -> Self {
-        let expected = Expected { pipes: false, changes_nothing: true, in_branch: false, leaves_nothing: false };
+        let expected = Expected { pipes: false, changes_nothing: true, in_branch: false, can_stay: false };
         Self::Cold { form: DeliveryForm::OnlyRead, hand_back: HandBack::Never, expected }
     }
 
@@ -165,12 +165,12 @@ pub(crate) fn choose<'a>(
     let footprint = plain.and_then(|script| footprint(script, state));
     let changes_nothing = footprint.as_ref().is_some_and(Footprint::is_empty);
     let in_branch = footprint.is_some() && !TELLS_COPIES_APART.into_iter().any(has);
-    let is_light = !footprint.is_some_and(|found| found.loops) && !may_take_in_much(command);
+    let is_light = footprint.is_some_and(|found| !found.loops && can_go_on(&found)) && !may_take_in_much(command);
     let expected = Expected {
         pipes: has("|") && !has("DEBUG") && can_be_followed,
         changes_nothing,
         in_branch,
-        leaves_nothing: in_branch && changes_nothing && is_light && !has("RANDOM"),
+        can_stay: in_branch && is_light && !has("RANDOM"),
     };
 
     // An empty command is how a waiting shell learns that nobody wants it any more.
@@ -197,8 +197,13 @@ pub(crate) fn footprint(script: &Script, state: &ShellState) -> Option<Footprint
     is_told.then_some(found)
 }
 
+/// Whether a branch that has changed so much can wait for another command: nothing of it is a variable that bash acts on.
+fn can_go_on(footprint: &Footprint) -> bool {
+    footprint.variables.iter().all(|name| can_be_set(name))
+}
+
 /// What has a branch report how a command ended, and hand back what it may have changed; `state::bash::dump` reads it. All of
-/// it is printed at once as a rule: the keeper wakes up for each piece.
+/// it is printed at once as a rule, with the word of a branch that it waits again: the keeper wakes up for each piece.
 pub(crate) fn hand_back_part(footprint: &Footprint, state: &ShellState) -> String {
     let is_array = |name: &&String| {
         let value = state.variables.get(*name).map(|variable| &variable.value);
@@ -220,7 +225,7 @@ fn print_part(scalars: &[&String], declared: &[&String], functions: &[&String]) 
         script.push_str(&format!(" \"${{{name}@a}}\" \"${{{name}+1}}\" \"${{{name}-}}\""));
     }
     if declared.is_empty() && functions.is_empty() {
-        script.push_str(" end");
+        script.push_str(&format!(" end {WAITS_AGAIN}"));
         return script;
     }
     for name in declared {
@@ -229,9 +234,12 @@ fn print_part(scalars: &[&String], declared: &[&String], functions: &[&String]) 
     for name in functions {
         script.push_str(&format!(";builtin declare -f -- {name};builtin printf '\\0'"));
     }
-    script.push_str(";builtin printf 'end\\0'");
+    script.push_str(&format!(";builtin printf '%s\\0' end {WAITS_AGAIN}"));
     script
 }
+
+/// What a branch says that waits for another command, as arguments. None where it ends.
+const WAITS_AGAIN: &str = r#""${__chiton_w[@]}""#;
 
 /// The first words of a branch, as arguments: how its command ended, and where.
 const WORDS: &str = r#""chiton 2" "$__chiton_r" "${#__chiton_p[@]}" "${__chiton_p[@]}" "${DIRSTACK[0]-$PWD}""#;
@@ -241,7 +249,12 @@ const TELLS_COPIES_APART: [&str; 9] = ["$$", "${$", "$!", "BASH", "jobs", "times
 
 /// Whether the shell itself may need much memory for a command: for what another one prints, or for braces.
 fn may_take_in_much(command: &[u8]) -> bool {
-    let has_braces = memchr::memchr_iter(b'{', command).any(|place| place == 0 || command[place - 1] != b'$');
+    // Neither that of a parameter nor one that stands by itself, around commands.
+    let expands = |place: usize| {
+        let is_alone = command.get(place + 1).is_none_or(u8::is_ascii_whitespace);
+        !is_alone && (place == 0 || command[place - 1] != b'$')
+    };
+    let has_braces = memchr::memchr_iter(b'{', command).any(expands);
     has_braces || memchr::memchr(b'`', command).is_some() || memchr::memmem::find(command, b"$(").is_some()
 }
 
@@ -370,9 +383,11 @@ pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
 /// A branch costs a fork, not the start of a shell. What the stem is told decides what becomes of the branch that waits:
 ///
 /// - [`RUN`]: it runs the command that follows, and ends. The stem has another branch then.
-/// - [`RUN_AND_STAY`]: the same, and the branch waits for another one: a command that leaves nothing behind costs no fork.
-/// - [`RUN_AND_TELL`]: as for [`RUN`], and what comes before the command is evaluated after it, to tell what it changed.
+/// - [`RUN_AND_STAY`]: the same, and the branch waits for another one, which costs no fork.
+/// - [`RUN_AND_TELL`] and [`STAY_AND_TELL`]: before one of these two. What follows is evaluated after the command, to tell what
+///   that changed.
 /// - [`RUN_WHOLE`]: the stem itself runs the command, and ends: it is a shell like any other.
+/// - [`CATCH_UP`]: the same, after it has evaluated what comes before: what its branch has gone through without it.
 /// - [`CHANGE`]: the stem evaluates what follows, and has another branch.
 ///
 /// Each is a line, with the size of a command that a branch runs; for all others a line with the size follows
@@ -407,11 +422,15 @@ pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
     // The pipe that brings commands is its input meanwhile: where bash sets aside one of the first three descriptors for the
     // time of a command, no program gets that. Where programs are was found out for this command alone.
     let stays = format!(
-        "if [[ ${VARIABLE} == {RUN_AND_STAY}* ]];then command exec <&{SCRIPT_FD} {SCRIPT_FD}<&-;\
-         while [[ ${VARIABLE} == {RUN_AND_STAY}* ]];do {VARIABLE}=${{{VARIABLE}#{RUN_AND_STAY}}};{read_input}\
+        "if [[ ${VARIABLE} == [{RUN_AND_STAY}{STAY_AND_TELL}]* ]];then command exec <&{SCRIPT_FD} {SCRIPT_FD}<&-;\
+         while [[ ${VARIABLE} == [{RUN_AND_STAY}{STAY_AND_TELL}]* ]];do \
+         if [[ ${VARIABLE} == {STAY_AND_TELL} ]];then IFS= builtin read -r {VARIABLE};{read_input}\
+         __chiton_d=${VARIABLE};IFS= builtin read -r {VARIABLE};fi;\
+         {VARIABLE}=${{{VARIABLE}#{RUN_AND_STAY}}};{read_input}\
          SECONDS=0 BASH_SUBSHELL=0 __chiton_r=0;builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER} </dev/null;__chiton_r=1;\
-         {{ builtin hash -r||builtin :;builtin printf \"%s\\0\" {WORDS} 'chiton 4' \"$BASHPID\"; }} 2>&- {to_keeper};\
-         IFS= builtin read -r {VARIABLE};done;command exec {SCRIPT_FD}<&0 </dev/null;fi;"
+         {{ builtin hash -r||builtin :;if [[ $__chiton_d ]];then __chiton_w=('chiton 4' \"$BASHPID\");builtin eval \"$__chiton_d\";__chiton_w=();\
+         else builtin printf \"%s\\0\" {WORDS} 'chiton 4' \"$BASHPID\";fi; }} 2>&- {to_keeper};\
+         __chiton_d=;IFS= builtin read -r {VARIABLE};done;command exec {SCRIPT_FD}<&0 </dev/null;fi;"
     );
     // What it will need of bash is used once before it waits, so that it has pages of its own for that.
     let branch = format!(
@@ -427,6 +446,7 @@ pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
     );
     let branches = format!(
         "while builtin :;do ( {branch} );case $? in 0) ;;{RUN_WHOLE}) {take}builtin break;;\
+         {CATCH_UP}) {take}builtin eval \"${VARIABLE}\";{take}builtin break;;\
          {CHANGE}) {take}builtin eval \"${VARIABLE}\";;\
          {UNWANTED}) builtin printf %s '{NOTHING_CAME}' {to_keeper};builtin kill -KILL $$;;\
          *) builtin printf 'chiton 3\\0%s\\0' \"$?\" {to_keeper};builtin kill -KILL $$;;esac;done;"
@@ -458,7 +478,11 @@ pub(crate) const RUN_AND_STAY: &str = "S";
 /// See [`RUN`].
 pub(crate) const RUN_AND_TELL: &str = "G";
 /// See [`RUN`].
+pub(crate) const STAY_AND_TELL: &str = "T";
+/// See [`RUN`].
 pub(crate) const RUN_WHOLE: u8 = 4;
+/// See [`RUN`].
+pub(crate) const CATCH_UP: u8 = 6;
 /// See [`RUN`].
 pub(crate) const CHANGE: u8 = 5;
 /// The status of a branch to which nothing came.

@@ -74,8 +74,8 @@ pub(crate) struct Again {
     pub(crate) folder: PathBuf,
     /// The number by which reports name the branch.
     pub(crate) number: u64,
-    /// The directory that it has to be in.
-    pub(crate) directory_id: DirectoryId,
+    /// The directory that it has to be in, where it went there.
+    pub(crate) directory_id: Option<DirectoryId>,
     /// Whether the stem is given changes of its state first, so that another branch comes.
     pub(crate) changes: bool,
 }
@@ -334,10 +334,19 @@ pub(crate) enum Report {
     NotReady {
         number: u64,
     },
-    /// Nothing is left of the last run; the next order can come. Whether the stem is left, and can branch again.
+    /// Nothing is left of the last run; the next order can come. The branch that waits, where the stem is left.
     Free {
-        stem: bool,
+        branch: Option<NextBranch>,
     },
+}
+
+/// Which branch of a stem waits after a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum NextBranch {
+    /// The one that ran the command: it is in the state that this has led to.
+    Same,
+    /// Another one: it is in the state of the stem.
+    Another,
 }
 
 /// What the shell reported of its state as it ended, as it came.

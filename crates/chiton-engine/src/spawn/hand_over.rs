@@ -39,12 +39,9 @@ pub(super) fn hand_over(
     let handed_over = match runner {
         // Its keeper looks after the folder from now on, also where nothing is run in it.
         Runner::Spare(spare) => {
-            let tell = tell(command, start).filter(|_| plan.in_branch && !plan.changes_nothing);
-            let afterwards = match tell {
-                Some(tell) => Afterwards::Tells(tell),
-                None if delivery.expected().leaves_nothing => Afterwards::Stays,
-                None => Afterwards::Ends,
-            };
+            let tells = plan.in_branch && !plan.changes_nothing;
+            let tells = tells.then(|| tell(command, start)).flatten();
+            let afterwards = Afterwards { tells, stays: delivery.expected().can_stay };
             spare.begin(command.script(), &afterwards, &plan).inspect(|_| run.keep())
         }
         Runner::Keeper(mut keeper, lock) => {

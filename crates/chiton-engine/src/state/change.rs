@@ -7,7 +7,7 @@ use super::shell_state::{Function, ShellState, Value, Variable};
 use crate::bytes::ByteString;
 
 /// The keys a command changed, with their new content; `None` where it removed one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     variables: Entries<String, Variable>,
     functions: Entries<ByteString, Function>,

@@ -134,14 +134,12 @@ impl Pool {
     /// A shell that waits for just such a command.
     pub(crate) fn take(&self, wanted: &Requirements) -> Option<Spare> {
         let mut waiting = self.waiting();
-        loop {
-            // The oldest first: the latest may still be starting.
-            let place = waiting.iter().position(|spare| spare.satisfies(wanted))?;
-            let mut spare = waiting.remove(place);
-            if spare.is_there() {
-                return Some(spare);
-            }
-        }
+        waiting.retain_mut(|spare| !spare.satisfies(wanted) || spare.is_there());
+        // The one that ran a command last, what it needs is in the processor's caches; else the oldest: others may still be
+        // starting.
+        let latest = waiting.iter().rposition(|spare| spare.is_ready() && spare.satisfies(wanted));
+        let place = latest.or_else(|| waiting.iter().position(|spare| spare.satisfies(wanted)))?;
+        Some(waiting.remove(place))
     }
 
     /// Waits until it is the turn of a command for which nothing waits. The first comes first.

@@ -16,10 +16,13 @@ use crate::process::delivery;
 use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
-use crate::protocol::{AGAIN, Again, BEGIN, Forms, Input, Order, Report, RunPlan, ShellPlan, announcement, encode};
+use crate::protocol::{
+    AGAIN, Again, BEGIN, Forms, Input, NextBranch, Order, Report, RunPlan, ShellPlan, announcement, encode,
+};
 use crate::run::{DirectoryId, Streams};
 use crate::state::ShellState;
 use crate::state::bash::load::{self, ExitTrap, LoadOptions};
+use crate::state::change::Change;
 use chiton_redact::Mask;
 
 /// What a command requires of a shell that waits for it.
@@ -80,19 +83,34 @@ pub(crate) struct HeldShell {
     /// Where commands go.
     script: OwnedFd,
     is_stem: bool,
+    /// Where the branch of a stem is that stayed.
+    branch: BranchIs,
     /// How many commands in a row one branch has run.
     stayed: u32,
 }
 
+/// Where a branch is that waits, seen from its stem.
+#[derive(Debug)]
+enum BranchIs {
+    /// In the same state.
+    WithItsStem,
+    /// Its commands have led it on, to where it is good for these.
+    Ahead {
+        good_for: Box<Requirements>,
+        /// What brings the stem there.
+        catch_up: Vec<u8>,
+    },
+    /// Nobody can say.
+    Astray,
+}
+
 /// What a branch does when it has run its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Afterwards {
-    /// It ends, and its stem has another.
-    Ends,
-    /// It waits for another command, since it is as good as new.
-    Stays,
-    /// It evaluates this to tell what the command changed, and ends.
-    Tells(String),
+pub(crate) struct Afterwards {
+    /// It evaluates this, to tell what the command changed.
+    pub(crate) tells: Option<String>,
+    /// It waits for another command; else it ends, and its stem has another.
+    pub(crate) stays: bool,
 }
 
 /// A keeper that can take orders, with what is left of the shell that it had.
@@ -118,6 +136,50 @@ pub(crate) struct Begun {
     pub(crate) held: Option<HeldShell>,
 }
 
+impl HeldShell {
+    /// Whether a command that needs `wanted` can be given to what waits.
+    fn satisfies(&self, wanted: &Requirements) -> bool {
+        match &self.branch {
+            BranchIs::WithItsStem => self.made_for.satisfies(wanted),
+            BranchIs::Ahead { good_for, .. } => good_for.satisfies(wanted),
+            BranchIs::Astray => false,
+        }
+    }
+
+    /// Whether what waits is in another directory than the stem.
+    fn branch_has_moved(&self) -> bool {
+        matches!(&self.branch, BranchIs::Ahead { good_for, .. } if good_for.directory_id != self.made_for.directory_id)
+    }
+
+    /// What brings the stem to where its branch is, where that is ahead.
+    fn catch_up(&self) -> Option<&[u8]> {
+        if let BranchIs::Ahead { catch_up, .. } = &self.branch { Some(catch_up) } else { None }
+    }
+
+    /// This branch waits after a command that was started from `start`. `told` is all that the command has changed, where
+    /// everything counts that was told of it.
+    pub(crate) fn has_branch(&mut self, next: NextBranch, start: &ShellState, told: Option<&Change>) {
+        self.branch = match (next, told) {
+            (NextBranch::Another, _) => BranchIs::WithItsStem,
+            (NextBranch::Same, None) => BranchIs::Astray,
+            (NextBranch::Same, Some(told)) if told.is_empty() => return,
+            (NextBranch::Same, Some(told)) => self.ahead(told.apply(start)).unwrap_or(BranchIs::Astray),
+        };
+    }
+
+    /// A branch that has come to this state. `None` where the stem cannot follow.
+    fn ahead(&self, state: ShellState) -> Option<BranchIs> {
+        let here = match &self.branch {
+            BranchIs::Ahead { good_for, .. } => good_for,
+            _ => &self.made_for,
+        };
+        let directory_id = if state.cwd == here.state.cwd { here.directory_id } else { directory_id(&state.cwd)? };
+        let good_for = Requirements { state: Arc::new(state), directory_id, ..here.clone() };
+        let catch_up = self.made_for.change_to(&good_for).filter(|change| change.len() <= LONGEST_CATCH_UP)?;
+        Some(BranchIs::Ahead { good_for: Box::new(good_for), catch_up })
+    }
+}
+
 impl Spare {
     /// Orders a keeper to have one ready. It can be used at once: a keeper carries orders out one after the other.
     pub(crate) fn prepare(
@@ -135,8 +197,8 @@ impl Spare {
         Ok(Self { keeper, folder, held, since: Instant::now(), pid: None })
     }
 
-    /// Has a stem branch once more, after it was brought from the state that it is in to the one that is wanted. `None`
-    /// where only a new shell will do.
+    /// Has a stem branch once more, after it was brought from the state that it is in to the one that is wanted, unless the
+    /// branch that waits is there already. `None` where only a new shell will do.
     fn order_again(
         keeper: &Keeper,
         mut held: HeldShell,
@@ -146,24 +208,27 @@ impl Spare {
         if !held.is_stem {
             return None;
         }
-        let change = held.made_for.change_to(wanted)?;
+        let change = if held.satisfies(wanted) { None } else { Some(held.made_for.change_to(wanted)?) };
+        let change = change.filter(|change| !change.is_empty() || !matches!(held.branch, BranchIs::WithItsStem));
+        let has_moved = change.is_some() || held.branch_has_moved();
         let again = Again {
             folder: folder.path().to_owned(),
             number: keeper.prepared,
-            directory_id: wanted.directory_id,
-            changes: !change.is_empty(),
+            directory_id: has_moved.then_some(wanted.directory_id),
+            changes: change.is_some(),
         };
         let mut message = announcement(AGAIN).to_vec();
         message.extend_from_slice(&encode(&again).ok()?);
         send_whole(keeper, &message).ok()?;
-        if !change.is_empty() {
+        if let Some(change) = change {
             let told = told(&delivery::CHANGE.to_string(), &change);
             let written = rustix::io::write(&held.script, &told);
             if written.is_ok_and(|count| count < told.len()) {
                 return None;
             }
+            held.made_for = wanted.clone();
+            held.branch = BranchIs::WithItsStem;
         }
-        held.made_for = wanted.clone();
         Some(held)
     }
 
@@ -202,18 +267,19 @@ impl Spare {
         let enclosing = made_for.enclosure.iter().flat_map(|enclosure| enclosure.files());
         let files: Vec<BorrowedFd<'_>> = [loader.as_fd(), theirs.as_fd()].into_iter().chain(enclosing).collect();
         give_order(keeper, Order::Prepare(Box::new(plan), keeper.prepared), &files)?;
-        Ok(HeldShell { made_for, script, is_stem, stayed: 0 })
+        Ok(HeldShell { made_for, script, is_stem, branch: BranchIs::WithItsStem, stayed: 0 })
     }
 
     /// Whether a command of this size can be given to it at once. A user with very many pipes gets small ones.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let bytes = bytes + self.held.catch_up().map_or(0, <[u8]>::len);
         bytes <= rustix::pipe::PIPE_BUF
             || rustix::pipe::fcntl_getpipe_size(&self.held.script).is_ok_and(|size| bytes + HEAD_BYTES <= size)
     }
 
     /// Whether it can run a command that needs `wanted`.
     pub(crate) fn satisfies(&self, wanted: &Requirements) -> bool {
-        self.held.made_for.satisfies(wanted)
+        self.held.satisfies(wanted)
     }
 
     /// Whether a command that cannot tell a copy of a shell from the shell is run in one here.
@@ -224,6 +290,11 @@ impl Spare {
     /// Whether it is still there, as far as its keeper has reported.
     pub(crate) fn is_there(&mut self) -> bool {
         self.keeper.is_there() && self.receive().is_some()
+    }
+
+    /// Whether its keeper has reported that it waits.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.pid.is_some()
     }
 
     /// Waits until it is there, as a rule not at all. `None` where it is gone, or could not be started.
@@ -260,16 +331,14 @@ impl Spare {
 
         let in_branch = held.is_stem && plan.in_branch;
         // Whatever little a command leaves behind after all does not add up.
-        let stays = in_branch && *afterwards == Afterwards::Stays && held.stayed < MOST_STAYED;
+        let stays = in_branch && afterwards.stays && held.stayed < MOST_STAYED;
         held.stayed = if stays { held.stayed + 1 } else { 0 };
-        let framed = held.is_stem.then(|| match afterwards {
-            _ if !in_branch => told(&delivery::RUN_WHOLE.to_string(), script),
-            Afterwards::Tells(tell) => {
-                let after = told(delivery::RUN_AND_TELL, tell.as_bytes());
-                Zeroizing::new([&after[..], &run(delivery::RUN, script)].concat())
-            }
-            _ if stays => run(delivery::RUN_AND_STAY, script),
-            _ => run(delivery::RUN, script),
+        let framed = held.is_stem.then(|| match (&afterwards.tells, stays) {
+            _ if !in_branch => run_whole(held.catch_up(), script),
+            (None, false) => run(delivery::RUN, script),
+            (None, true) => run(delivery::RUN_AND_STAY, script),
+            (Some(tell), false) => run_and_tell((delivery::RUN_AND_TELL, tell), delivery::RUN, script),
+            (Some(tell), true) => run_and_tell((delivery::STAY_AND_TELL, tell), delivery::RUN_AND_STAY, script),
         });
         let text = framed.as_ref().map_or(script, |framed| &framed[..]);
         // A shell that is gone is noticed by its keeper.
@@ -296,8 +365,16 @@ impl Spare {
     }
 }
 
+/// The directory that has this name now.
+fn directory_id(path: &Path) -> Option<DirectoryId> {
+    rustix::fs::stat(path).ok().map(|data| (data.st_dev, data.st_ino))
+}
+
 /// A longer change may not fit into a pipe.
 const LONGEST_CHANGE: usize = 32 << 10;
+
+/// What a stem is told in one piece with a command.
+const LONGEST_CATCH_UP: usize = 4 << 10;
 
 /// How many commands in a row one branch runs.
 const MOST_STAYED: u32 = 256;
@@ -310,9 +387,26 @@ fn told(mode: &str, text: &[u8]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new([mode.as_bytes(), b"\n", &counted(text)].concat())
 }
 
+/// What a stem is told that is to run a command itself, after it has caught up with its branch.
+fn run_whole(catch_up: Option<&[u8]>, script: &[u8]) -> Zeroizing<Vec<u8>> {
+    match catch_up {
+        None => told(&delivery::RUN_WHOLE.to_string(), script),
+        Some(change) => {
+            let caught_up = told(&delivery::CATCH_UP.to_string(), change);
+            Zeroizing::new([&caught_up[..], &counted(script)].concat())
+        }
+    }
+}
+
 /// What a branch is told that is to run a command.
 fn run(mode: &str, script: &[u8]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new([mode.as_bytes(), &counted(script)].concat())
+}
+
+/// The same where it is to tell something afterwards.
+fn run_and_tell((tells, tell): (&str, &str), mode: &str, script: &[u8]) -> Zeroizing<Vec<u8>> {
+    let after = told(tells, tell.as_bytes());
+    Zeroizing::new([&after[..], &run(mode, script)].concat())
 }
 
 /// A text after its size.

@@ -130,10 +130,14 @@ fn append_changed_variables(script: &mut Vec<u8>, from: &ShellState, to: &ShellS
 
 /// Whether a shell that runs can come to have this variable, or lose it, and be as if it had started so.
 fn can_be_changed(name: &str, variable: Option<&Variable>) -> Option<()> {
-    let is_watched = BASH_WATCHES.iter().any(|watched| name.starts_with(watched));
     let is_fixed = variable.is_some_and(|variable| variable.attributes.contains(['r', 'n']));
-    let is_bash_s = is_own(name) || name == IS_OURS.0;
-    (!is_watched && !is_fixed && !is_bash_s).then_some(())
+    (can_be_set(name) && !is_fixed).then_some(())
+}
+
+/// The same by the name alone.
+pub(crate) fn can_be_set(name: &str) -> bool {
+    let is_watched = BASH_WATCHES.iter().any(|watched| name.starts_with(watched));
+    !is_watched && !is_own(name) && name != IS_OURS.0
 }
 
 /// Beginnings of the names of variables that bash acts on when they are set, or reads only as it starts.
