@@ -12,6 +12,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// File systems note times by clocks as coarse as two seconds: what has just changed may change again at the same time.
 const COARSE: Duration = Duration::from_secs(3);
 
+/// Those of the usual ones note it by the kernel's own clock, which ticks every hundredth of a second at least.
+const FINE: Duration = Duration::from_millis(50);
+
+/// File systems that do, by the numbers that the kernel has for them.
+const BY_THE_KERNELS_CLOCK: [(&str, u64); 6] = [
+    ("ext4", 0xEF53),
+    ("tmpfs", 0x0102_1994),
+    ("xfs", 0x5846_5342),
+    ("btrfs", 0x9123_683E),
+    ("f2fs", 0xF2F5_2010),
+    ("ramfs", 0x8584_58F6),
+];
+
 /// Paths that are to stay there, or not to be there.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
@@ -57,11 +70,19 @@ impl Stamp {
     /// `None` where it tells nothing: what is not a folder, or has just changed.
     fn of(folder: &Path, now: SystemTime) -> Option<Self> {
         let data = folder.metadata().ok().filter(std::fs::Metadata::is_dir)?;
-        let since = now.duration_since(UNIX_EPOCH).ok()?.checked_sub(COARSE)?;
-        let is_old = u64::try_from(data.ctime()).is_ok_and(|changed| changed < since.as_secs());
+        let since_epoch = now.duration_since(UNIX_EPOCH).ok()?;
+        let at = Duration::new(u64::try_from(data.ctime()).ok()?, u32::try_from(data.ctime_nsec()).ok()?);
+        let is_older_than = |age| since_epoch.checked_sub(age).is_some_and(|then| at < then);
+        let is_old = is_older_than(COARSE) || (is_older_than(FINE) && notes_times_finely(folder));
         let changed = (data.ctime(), data.ctime_nsec());
         is_old.then(|| Self { device: data.dev(), inode: data.ino(), changed })
     }
+}
+
+/// Whether the file system of this folder notes times by the kernel's clock.
+fn notes_times_finely(folder: &Path) -> bool {
+    let kind = rustix::fs::statfs(folder).ok().and_then(|system| u64::try_from(system.f_type).ok());
+    kind.is_some_and(|kind| BY_THE_KERNELS_CLOCK.iter().any(|(_, number)| *number == kind))
 }
 
 impl Coverage {
@@ -180,6 +201,18 @@ mod tests {
         }
         fs::write(at("a/b/c"), "").unwrap();
         assert!(coverage.has_changed());
+    }
+
+    #[test]
+    fn what_changes_right_after_a_look_is_found_whenever_that_was() {
+        for wait in [0, 1, 5, 9, 10, 11, 20, 40, 49, 50, 51, 60, 100] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut coverage = Coverage::new(&[folder.path().join("a")], []);
+            std::thread::sleep(Duration::from_millis(wait));
+            assert!(!coverage.has_changed());
+            fs::write(folder.path().join("a"), "").unwrap();
+            assert!(coverage.has_changed(), "after {wait} ms");
+        }
     }
 
     #[test]
