@@ -13,7 +13,8 @@ use crate::run::Stream;
 
 pub(super) struct Audience {
     connections: Vec<RunConnection>,
-    /// `None` where the socket could not be opened, on a full disk for instance. The command runs all the same.
+    /// `None` where nobody can know of the run yet, or the socket could not be opened, on a full disk for instance. The
+    /// command runs all the same.
     door: Option<UnixListener>,
 }
 
@@ -35,6 +36,13 @@ impl Audience {
 
     pub(super) fn door(&self) -> Option<&UnixListener> {
         self.door.as_ref()
+    }
+
+    /// Others can come from now on.
+    pub(super) fn open(&mut self, open_door: impl FnOnce() -> Option<UnixListener>) {
+        if self.door.is_none() {
+            self.door = open_door();
+        }
     }
 
     pub(super) fn connections(&self) -> &[RunConnection] {

@@ -41,6 +41,9 @@ impl KeptRun {
         let mut ending = self.summary(outcome, now);
         ending.changed = self.sum_up_changes();
         if !self.family.lifecycle.is_stopping() {
+            if !ending.leftovers.is_empty() {
+                self.open_door();
+            }
             // Before the ending is written down, since that names the task.
             let task = LeftoverTask::create(&self.plan, &ending.leftovers, self.output.spool());
             ending.leftover_task = task.as_ref().map(|task| task.id().to_owned());
@@ -75,6 +78,9 @@ impl KeptRun {
             self.record(&ending);
         }
         self.tell_end(&ending);
+        if !self.family.outsiders.is_empty() {
+            self.open_door();
+        }
         self.ending = Some(ending);
     }
 
@@ -125,9 +131,22 @@ impl KeptRun {
         }
     }
 
+    /// Whoever learns of the run can come. A command that has ended before anybody does needs no door, and to make one takes
+    /// as long as the command.
+    pub(super) fn open_door(&mut self) {
+        let folder = &self.folder;
+        self.audience.open(|| folder.open_door().ok());
+    }
+
+    /// Lets others know of the run.
+    pub(super) fn make_known(&mut self) {
+        self.open_door();
+        self.record_start();
+    }
+
     /// Writes down what was asked for and who runs it, unless that was done. On a full disk the command still runs; it
     /// only cannot be looked up later.
-    pub(super) fn record_start(&mut self) {
+    fn record_start(&mut self) {
         if let Some(request) = self.plan.request.take() {
             self.clock.start_is_recorded();
             let _ = self.folder.write_request_text(&request);

@@ -79,7 +79,7 @@ impl KeptRun {
     fn hand_over(&mut self, index: usize, lifetime: Lifetime) -> Report {
         // The last report of output on this connection, so nothing may be left over.
         self.report_spooled();
-        self.record_start();
+        self.make_known();
         (self.plan.lifetime, self.plan.background) = (lifetime, true);
         self.set_role(index, ClientRole::Holder);
         if let Some(mut record) = self.folder.request().ok().filter(|record| !record.background) {

@@ -151,6 +151,9 @@ pub(super) fn keep(
         plan,
     };
 
+    if run.plan.request.is_none() {
+        run.open_door();
+    }
     // Where the answer does not go first, the shell need not wait for us between its first report and the rest.
     if !run.plan.answer_first {
         run.equipment.shared.release_shell();
@@ -210,7 +213,9 @@ impl KeptRun {
 
         // The locks before the connections: whoever sees a connection end may count on the run not being alive any
         // more. And the socket's name before the locks: a run that is not alive has none.
-        self.folder.close_door();
+        if self.audience.door().is_some() {
+            self.folder.close_door();
+        }
         drop(self.family.leftover_task.take());
         drop(alive);
         if let Some((id, ending)) = left {
@@ -263,7 +268,7 @@ impl KeptRun {
     /// Everything that waits for a time and not for an event. `flow` is how it was while we slept.
     fn do_what_is_due(&mut self, now: Instant, flow: OutputFlow) {
         if self.clock.is_time_to_record(now) {
-            self.record_start();
+            self.make_known();
         }
         if self.clock.take_time_to_slim(now) {
             release_files();

@@ -33,6 +33,7 @@ pub(super) struct StartedShell {
     pub(super) folder: RunFolder,
     /// The lock on the folder: while it is open, the run counts as alive.
     pub(super) alive: OwnedFd,
+    /// Where others knock. One that waits has none yet.
     pub(super) door: Option<UnixListener>,
     pub(super) masking: OutputMasking,
     /// What it prints.
@@ -69,14 +70,13 @@ impl Stem {
             rustix::fs::fcntl_setfl(end, OFlags::empty())?;
         }
         let (folder, alive) = RunFolder::make_ready(folder)?;
-        let door = folder.open_door().ok();
         let (pipes, script) = (both_again(&self.pipes)?, self.script.try_clone()?);
         Ok(StartedShell {
             pid: self.pid,
             leader_alone: self.leader_alone(),
             folder,
             alive: alive.into(),
-            door,
+            door: None,
             masking: self.masking.again(),
             pipes,
             input: None,
@@ -186,7 +186,8 @@ impl StartedShell {
         };
         match folder {
             Ok((folder, alive)) => {
-                let door = folder.open_door().ok();
+                let is_known = arrives == CommandArrives::WithTheOrder;
+                let door = is_known.then(|| folder.open_door().ok()).flatten();
                 Ok(Self {
                     pid,
                     script: (arrives == CommandArrives::ThroughAPipe).then_some(given.script),
