@@ -159,7 +159,7 @@ pub(crate) struct Commit {
 impl Commit {
     /// This, with the session where it is.
     pub(crate) fn new(report: StateReport, session: &Session) -> Self {
-        let cwd = session.state().cwd.clone();
+        let cwd = session.directory();
         Self { report, told: None, cwd, pipe_status: Vec::new(), not_carried: Vec::new(), notice: None }
     }
 }

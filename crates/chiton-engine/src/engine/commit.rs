@@ -57,7 +57,7 @@ impl Engine {
             Ok((change, commit)) => {
                 session.commit(&change);
                 let told = commit.not_carried.is_empty().then_some(change);
-                Commit { told, cwd: session.state().cwd.clone(), ..commit }
+                Commit { told, cwd: session.directory(), ..commit }
             }
             Err(discarded) => *discarded,
         }

@@ -14,6 +14,7 @@ use crate::state::{ShellState, Value};
 use chiton_shell::effect::{self, Footprint};
 use chiton_shell::quote::append_quoted;
 use chiton_shell::tree::Script;
+use zeroize::Zeroizing;
 
 use super::shell::{Shell, ShellKind};
 
@@ -212,9 +213,32 @@ pub(crate) fn hand_back_part(footprint: &Footprint, state: &ShellState) -> Strin
     let all: Vec<&String> = footprint.variables.iter().collect();
     let (arrays, scalars): (Vec<&String>, Vec<&String>) = footprint.variables.iter().partition(is_array);
     let functions: Vec<&String> = footprint.functions.iter().collect();
-    // Before bash 4.4 a value could not be asked for its attributes.
-    let (now, before) = (print_part(&scalars, &arrays, &functions), print_part(&[], &all, &functions));
-    format!("if ((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>=404));then {now};else {before};fi")
+    let now = print_part(&scalars, &arrays, &functions);
+    if scalars.is_empty() {
+        return now;
+    }
+    // Before bash 4.4 a value could not be asked for its attributes. Bash reads over what is quoted faster than over commands.
+    let before = quoted(&print_part(&[], &all, &functions));
+    format!("if ((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>=404));then {now};else builtin eval {before};fi")
+}
+
+/// What a branch evaluates: the command, and before it on the same line what it is to evaluate after it, `tell`.
+pub(crate) fn text_for_branch(tell: Option<&str>, command: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut text = Zeroizing::new(Vec::with_capacity(command.len() + tell.map_or(0, str::len) + 64));
+    if let Some(tell) = tell {
+        text.extend_from_slice(b"__chiton_d=");
+        append_quoted(&mut text, tell.as_bytes());
+        text.push(b';');
+    }
+    text.extend_from_slice(b"builtin : \"$0\";");
+    text.extend_from_slice(command);
+    text
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = Vec::new();
+    append_quoted(&mut quoted, text.as_bytes());
+    String::from_utf8_lossy(&quoted).into_owned()
 }
 
 fn print_part(scalars: &[&String], declared: &[&String], functions: &[&String]) -> String {
@@ -243,6 +267,9 @@ const WAITS_AGAIN: &str = r#""${__chiton_w[@]}""#;
 
 /// The first words of a branch, as arguments: how its command ended, and where.
 const WORDS: &str = r#""chiton 2" "$__chiton_r" "${#__chiton_p[@]}" "${__chiton_p[@]}" "${DIRSTACK[0]-$PWD}""#;
+
+/// The same for one whose command has run through.
+const RAN_THROUGH: &str = r#""chiton 2" 1 "${#__chiton_p[@]}" "${__chiton_p[@]}" "${DIRSTACK[0]-$PWD}""#;
 
 /// By these a command could tell a copy of a shell from the shell: process ids, jobs, what the shell itself has done.
 const TELLS_COPIES_APART: [&str; 9] = ["$$", "${$", "$!", "BASH", "jobs", "times", "caller", "compgen", "__chiton"];
@@ -382,29 +409,29 @@ pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
 /// The same for a stem, which has branches: copies of it, each of which waits for one command, runs it and reports its end.
 /// A branch costs a fork, not the start of a shell. What the stem is told decides what becomes of the branch that waits:
 ///
-/// - [`RUN`]: it runs the command that follows, and ends. The stem has another branch then.
+/// - [`RUN`]: it runs the command that follows ([`text_for_branch`]), and ends. The stem has another branch then.
 /// - [`RUN_AND_STAY`]: the same, and the branch waits for another one, which costs no fork.
-/// - [`RUN_AND_TELL`] and [`STAY_AND_TELL`]: before one of these two. What follows is evaluated after the command, to tell what
-///   that changed.
 /// - [`RUN_WHOLE`]: the stem itself runs the command, and ends: it is a shell like any other.
 /// - [`CATCH_UP`]: the same, after it has evaluated what comes before: what its branch has gone through without it.
 /// - [`CHANGE`]: the stem evaluates what follows, and has another branch.
 ///
-/// Each is a line, with the size of a command that a branch runs; for all others a line with the size follows
-/// ([`size_of`]). Where nothing comes, nobody wants the stem any more.
+/// Each stands in a [`head`], which a branch reads at once. That of a command for the branch has its size; what the stem is
+/// to take follows with a head of its own. Where nothing comes, nobody wants the stem any more.
 pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
     let (scratch, state) = (shared.scratch(), shared.state());
     let pipes = shared.opening_pipes().unwrap_or_default();
     let to_keeper = if pipes.is_empty() { format!(">|{state}") } else { format!(">&{HELD_STATE_FD}") };
+    let read_head = |descriptor: i32| format!("builtin read -r -N {HEAD_BYTES} -u {descriptor} {VARIABLE};");
     // By characters where each of them is a byte, which is quicker; else by bytes, whatever the locale takes for a character.
-    let read_from = |descriptor: i32| {
+    let read_text = |descriptor: i32| {
         format!(
-            "if [[ ${VARIABLE} == {BYTES}* ]];then LC_ALL=C builtin read -r -N \"${{{VARIABLE}#{BYTES}}}\" -u {descriptor} {VARIABLE};\
-             else builtin read -r -N \"${VARIABLE}\" -u {descriptor} {VARIABLE};fi;"
+            "if [[ ${VARIABLE} == ?{BYTES}* ]];then \
+             LC_ALL=C builtin read -r -N \"${{{VARIABLE}:2}}\" -u {descriptor} {VARIABLE};\
+             else builtin read -r -N \"${{{VARIABLE}:1}}\" -u {descriptor} {VARIABLE};fi;"
         )
     };
-    let (read, read_input) = (read_from(SCRIPT_FD), read_from(0));
-    let take = format!("IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE};{read}");
+    let (head, read) = (read_head(COMMANDS_FD), read_text(COMMANDS_FD));
+    let take = read_head(SCRIPT_FD) + &read_text(SCRIPT_FD);
     let own_streams = format!("1>&{OUTPUT_FD} 2>&{ERROR_FD}");
     let close = format!("{OUTPUT_FD}>&- {ERROR_FD}>&-");
 
@@ -416,33 +443,32 @@ pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
     let tell = format!(
         r#"{{ if [[ $__chiton_d ]];then builtin eval "$__chiton_d";else builtin printf "%s\0" {WORDS};fi; }} 2>&- {to_keeper};"#
     );
-    let mut early = Vec::new();
-    append_quoted(&mut early, format!(r#"__chiton_p=("$?" "${{PIPESTATUS[@]}}");{tell}builtin exit 0"#).as_bytes());
-    let early = String::from_utf8_lossy(&early).into_owned();
-    // The pipe that brings commands is its input meanwhile: where bash sets aside one of the first three descriptors for the
-    // time of a command, no program gets that. Where programs are was found out for this command alone.
+    let early = quoted(&format!(r#"__chiton_p=("$?" "${{PIPESTATUS[@]}}");{tell}builtin exit 0"#));
+    // Where programs are was found out for this command alone. What can wait follows the report.
     let stays = format!(
-        "if [[ ${VARIABLE} == [{RUN_AND_STAY}{STAY_AND_TELL}]* ]];then command exec <&{SCRIPT_FD} {SCRIPT_FD}<&-;\
-         while [[ ${VARIABLE} == [{RUN_AND_STAY}{STAY_AND_TELL}]* ]];do \
-         if [[ ${VARIABLE} == {STAY_AND_TELL} ]];then IFS= builtin read -r {VARIABLE};{read_input}\
-         __chiton_d=${VARIABLE};IFS= builtin read -r {VARIABLE};fi;\
-         {VARIABLE}=${{{VARIABLE}#{RUN_AND_STAY}}};{read_input}\
-         SECONDS=0 BASH_SUBSHELL=0 __chiton_r=0;builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER} </dev/null;__chiton_r=1;\
-         {{ builtin hash -r||builtin :;if [[ $__chiton_d ]];then __chiton_w=('chiton 4' \"$BASHPID\");builtin eval \"$__chiton_d\";__chiton_w=();\
-         else builtin printf \"%s\\0\" {WORDS} 'chiton 4' \"$BASHPID\";fi; }} 2>&- {to_keeper};\
-         __chiton_d=;IFS= builtin read -r {VARIABLE};done;command exec {SCRIPT_FD}<&0 </dev/null;fi;"
+        "while [[ ${VARIABLE} == {RUN_AND_STAY}* ]];do {read}SECONDS=0;builtin eval \"${VARIABLE}\"{REMEMBER};\
+         if [[ $__chiton_d ]];then __chiton_r=1 __chiton_w=('chiton 4' \"$BASHPID\");\
+         builtin eval \"$__chiton_d\" 2>&- {to_keeper};__chiton_d= __chiton_r=0 __chiton_w=();\
+         else builtin printf \"%s\\0\" {RAN_THROUGH} 'chiton 4' \"$BASHPID\" 2>&- {to_keeper};fi;\
+         builtin hash -r||builtin :;BASH_SUBSHELL=0;{head}done;"
+    );
+    // What bash sets aside for the time of a redirection, no program gets, nor a copy of it. The first number for that is 10.
+    let commands = format!(
+        "{{ command exec {COMMANDS_FD}<&10;}} {SCRIPT_FD}</dev/null;command exec {SCRIPT_FD}<&-;\
+         [[ -p /dev/fd/{COMMANDS_FD} ]]||builtin kill -KILL \"$BASHPID\";"
     );
     // What it will need of bash is used once before it waits, so that it has pages of its own for that.
     let branch = format!(
-        "command exec {own_streams} {close};__chiton_d= __chiton_r=0;builtin trap -- {early} EXIT;\
-         builtin eval \"builtin : \\\"\\$0\\\";builtin :\"{REMEMBER};IFS= builtin read -r -u 0 {VARIABLE};[[ ${VARIABLE} == {RUN}* ]];\
-         builtin read -r -N 1 -u 0 {VARIABLE};command exec {SPARE_FD}<&0 {SPARE_FD}<&-;SECONDS=0 BASH_SUBSHELL=0;\
+        "command exec {own_streams} {close};{commands}__chiton_d= __chiton_r=0;builtin trap -- {early} EXIT;\
+         builtin eval \"builtin : \\\"\\$0\\\";builtin :\"{REMEMBER};{rehearsed}[[ ${VARIABLE} == {RUN}* ]];\
+         builtin read -r -N 1 -u 0 {VARIABLE};SECONDS=0 BASH_SUBSHELL=0;\
          {{ if [[ $__chiton_d ]];then builtin :;else builtin printf \"%s\\0\" 'chiton 4' \"$BASHPID\";fi; }} 2>&- {to_keeper};\
-         IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE};{stays}\
-         [[ ${VARIABLE} == {RUN_AND_TELL} ]]&&{{ {take}__chiton_d=${VARIABLE};IFS= builtin read -r -u {SCRIPT_FD} {VARIABLE}; }};\
-         [[ ${VARIABLE} == {RUN}* ]]||{{ builtin trap - EXIT;builtin exit \"${{{VARIABLE}:-{UNWANTED}}}\"; }};\
-         {VARIABLE}=${{{VARIABLE}#{RUN}}};{read}command exec {SCRIPT_FD}<&-;SECONDS=0 BASH_SUBSHELL=0;\
-         builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER};__chiton_r=1;{tell}builtin trap - EXIT;builtin exit 0"
+         {head}{stays}\
+         [[ ${VARIABLE} == {RUN}* ]]||{{ builtin trap - EXIT;{VARIABLE}=${{{VARIABLE}:0:1}};\
+         builtin exit \"${{{VARIABLE}:-{UNWANTED}}}\"; }};\
+         {read}command exec {COMMANDS_FD}<&-;SECONDS=0 BASH_SUBSHELL=0;\
+         builtin eval \"${VARIABLE}\"{REMEMBER};__chiton_r=1;{tell}builtin trap - EXIT;builtin exit 0",
+        rehearsed = read_head(0)
     );
     let branches = format!(
         "while builtin :;do ( {branch} );case $? in 0) ;;{RUN_WHOLE}) {take}builtin break;;\
@@ -459,32 +485,32 @@ pub(crate) fn stem_bootstrap(shared: &SharedPaths) -> String {
     )
 }
 
-/// How a stem is told how much of a text to read. A locale that the state names need not exist on this machine, so only bash
-/// knows what it takes for a character.
-pub(crate) fn size_of(text: &[u8]) -> String {
-    if text.is_ascii() { text.len().to_string() } else { format!("{BYTES}{}", text.len()) }
+/// What stands before a text that a stem or its branch is told: what it is to do, and how much there is to read. A locale that
+/// the state names need not exist on this machine, so only bash knows what it takes for a character.
+pub(crate) fn head(mode: char, text: &[u8]) -> String {
+    let size = text.len();
+    if text.is_ascii() { format!("{mode}{size:08}") } else { format!("{mode}{BYTES}{size:07}") }
 }
 
-/// Stands before a size in bytes.
-const BYTES: &str = "b";
+/// How long a [`head`] is.
+const HEAD_BYTES: usize = 9;
 
-/// A descriptor that nobody has.
-const SPARE_FD: i32 = ERROR_FD + 1;
+/// Stands before a size in bytes.
+const BYTES: char = 'b';
+
+/// What a branch reads commands from. No program has it.
+const COMMANDS_FD: i32 = 250;
 
 /// What a stem is told, see [`stem_bootstrap`].
-pub(crate) const RUN: &str = "F";
+pub(crate) const RUN: char = 'F';
 /// See [`RUN`].
-pub(crate) const RUN_AND_STAY: &str = "S";
+pub(crate) const RUN_AND_STAY: char = 'S';
 /// See [`RUN`].
-pub(crate) const RUN_AND_TELL: &str = "G";
+pub(crate) const RUN_WHOLE: char = '4';
 /// See [`RUN`].
-pub(crate) const STAY_AND_TELL: &str = "T";
+pub(crate) const CATCH_UP: char = '6';
 /// See [`RUN`].
-pub(crate) const RUN_WHOLE: u8 = 4;
-/// See [`RUN`].
-pub(crate) const CATCH_UP: u8 = 6;
-/// See [`RUN`].
-pub(crate) const CHANGE: u8 = 5;
+pub(crate) const CHANGE: char = '5';
 /// The status of a branch to which nothing came.
 const UNWANTED: u8 = 3;
 

@@ -9,6 +9,7 @@
 //! command changed in them. How a shell gets
 //! into a state is left to [`crate::state`], running it to `spawn`.
 
+mod current;
 pub mod difference;
 mod inherited;
 pub mod login;
@@ -20,9 +21,10 @@ pub mod steps;
 pub mod store;
 mod value;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -39,6 +41,7 @@ use crate::state::{ShellState, Variable};
 use crate::warm::afterwork::{Afterwork, BranchNumber, Owed, OwedWork};
 use crate::warm::pool::Pool;
 use chiton_redact::{Reference, SecretValue};
+use current::Current;
 pub(crate) use inherited::Origin;
 pub use inherited::{FreshState, Inherited};
 use login::LoginEnvironment;
@@ -47,9 +50,6 @@ pub(crate) use standing::Standing;
 use start::Begun;
 pub(crate) use start::{StartingPoint, begin, begin_next};
 use store::SessionStore;
-
-/// How many earlier states are kept for [`Session::undo`].
-const MOST_EARLIER: usize = 16;
 
 /// One shell as an agent knows it: what a command changes is there for the next one.
 ///
@@ -78,9 +78,7 @@ struct SessionInner {
 #[derive(Debug)]
 struct Branch {
     number: BranchNumber,
-    current: Lock<Arc<ShellState>>,
-    /// What it was before the last commands that changed it, the oldest first.
-    earlier: Lock<VecDeque<Arc<ShellState>>>,
+    current: Lock<Current>,
     /// What belongs to answers that have left already.
     late_notices: Lock<Vec<String>>,
     /// What commands would have changed that were only tried.
@@ -109,7 +107,7 @@ impl std::fmt::Debug for IsCommitted {
 
 impl Branch {
     fn state(&self) -> Arc<ShellState> {
-        Arc::clone(&self.current.lock())
+        self.current.lock().state()
     }
 }
 
@@ -153,8 +151,7 @@ impl Session {
         let FreshState { state, inherited } = start.into();
         let branch = Branch {
             number: BranchNumber::default(),
-            current: Lock::new(Arc::new(state)),
-            earlier: Lock::default(),
+            current: Lock::new(Current::new(Arc::new(state))),
             late_notices: Lock::default(),
             previewed: Lock::default(),
         };
@@ -219,8 +216,7 @@ impl Session {
         let number = self.inner.shared.afterwork.branch();
         let branch = Branch {
             number,
-            current: Lock::new(self.state()),
-            earlier: Lock::default(),
+            current: Lock::new(Current::new(self.state())),
             late_notices: Lock::default(),
             previewed: Lock::default(),
         };
@@ -279,6 +275,11 @@ impl Session {
         self.inner.branch.state()
     }
 
+    /// The directory that it is in right now.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.inner.branch.current.lock().directory()
+    }
+
     /// The state that its next command is likely to start from.
     pub(crate) fn next_state(&self) -> Arc<ShellState> {
         self.inner.trunk.as_ref().unwrap_or(&self.inner.branch).state()
@@ -286,33 +287,26 @@ impl Session {
 
     /// Takes over a state that came out of this session.
     pub fn take_over(&self, state: ShellState) {
-        *self.inner.branch.current.lock() = Arc::new(state);
+        self.inner.branch.current.lock().set(Arc::new(state));
     }
 
     /// Sets the state, for instance back to an earlier one.
     pub fn restore(&self, state: Arc<ShellState>) {
-        *self.inner.branch.current.lock() = state;
+        self.inner.branch.current.lock().set(state);
         self.inner.shared.is_logged_in.store(false, Ordering::Relaxed);
     }
 
     /// Applies what a command changed to the state as it is now, which another command may have moved on meanwhile.
     pub(crate) fn commit(&self, change: &Change) {
-        if change.is_empty() {
-            return;
-        }
-        let mut current = self.inner.branch.current.lock();
-        let next = Arc::new(change.apply(&current));
-        let mut earlier = self.inner.branch.earlier.lock();
-        earlier.push_back(std::mem::replace(&mut *current, next));
-        if earlier.len() > MOST_EARLIER {
-            earlier.pop_front();
+        if !change.is_empty() {
+            self.inner.branch.current.lock().commit(change.clone());
         }
     }
 
     /// Takes back what the last command changed that changed anything, of the last sixteen; false where there is none. Files
     /// stay as they are.
     pub fn undo(&self) -> bool {
-        let earlier = self.inner.branch.earlier.lock().pop_back();
+        let earlier = self.inner.branch.current.lock().take_earlier();
         earlier.is_some_and(|state| {
             self.restore(state);
             true
@@ -357,8 +351,7 @@ impl Session {
     pub(crate) fn move_to(&self, standing: &Standing) {
         let before = self.state();
         let (cwd, real_cwd) = (standing.path.clone(), standing.real.clone());
-        let mut current = self.inner.branch.current.lock();
-        *current = Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&before) });
+        self.inner.branch.current.lock().set(Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&before) }));
     }
 
     /// Goes on in the nearest directory where the own one is lost, so that this is told once. Gives the error as it is to
@@ -373,9 +366,10 @@ impl Session {
             for branch in self.inner.trunk.iter().chain([&self.inner.branch]) {
                 let mut current = branch.current.lock();
                 // Another command may have gone elsewhere meanwhile, or have been told the same.
-                if current.cwd == *path {
+                let state = current.state();
+                if state.cwd == *path {
                     let (cwd, real_cwd) = (standing.path.clone(), standing.real.clone());
-                    *current = Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&current) });
+                    current.set(Arc::new(ShellState { cwd, real_cwd, ..ShellState::clone(&state) }));
                 }
             }
         }

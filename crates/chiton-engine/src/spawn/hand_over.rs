@@ -24,7 +24,7 @@ use crate::state::bash::load::{self, LoadOptions};
 use crate::state::posix;
 use crate::warm::spare::{Afterwards, Begun};
 
-/// Hands the command over.
+/// Hands the command over. `announce` says that it is started now, before it is; where that fails, it is not started.
 pub(super) fn hand_over(
     command: &ResolvedCommand,
     delivery: Delivery,
@@ -32,6 +32,7 @@ pub(super) fn hand_over(
     run: &OpenRun,
     runner: Runner,
     settings: &LaunchSettings<'_>,
+    announce: impl FnOnce() -> Result<(), StartError>,
 ) -> Result<Launched, StartError> {
     let program = settings.keeper.to_owned();
     let mut plan = run_plan(command, delivery, start, run, settings);
@@ -42,9 +43,13 @@ pub(super) fn hand_over(
             let tells = plan.in_branch && !plan.changes_nothing;
             let tells = tells.then(|| tell(command, start)).flatten();
             let afterwards = Afterwards { tells, stays: delivery.expected().can_stay };
-            spare.begin(command.script(), &afterwards, &plan).inspect(|_| run.keep())
+            // Its keeper wakes up while this is written down.
+            let expecting = spare.expect(&plan);
+            announce()?;
+            expecting.and_then(|spare| spare.begin(command.script(), &afterwards, &plan)).inspect(|_| run.keep())
         }
         Runner::Keeper(mut keeper, lock) => {
+            announce()?;
             let ordered = order_run((&keeper, &lock), command, delivery, start, plan, settings);
             // One that was gone before it was given anything may have said why. Nobody else's words are taken here: a
             // command may have ended by now, and its keeper with it.

@@ -137,8 +137,9 @@ pub(crate) async fn launch(
         }
     };
 
-    let run = OpenRun::new(command, start, folder, &runner, &settings)?;
-    let launched = hand_over::hand_over(command, delivery, start, &run, runner, &settings)?;
+    let (run, record) = OpenRun::new(command, start, folder, &runner, &settings)?;
+    let announce = || (settings.announce)(command, &record);
+    let launched = hand_over::hand_over(command, delivery, start, &run, runner, &settings, announce)?;
     command.give_input_away();
     Ok((run, Launched { place, ..launched }))
 }

@@ -34,14 +34,14 @@ pub(crate) struct OpenRun {
 }
 
 impl OpenRun {
-    /// Opens a run in a folder of its own, and announces it.
+    /// Opens a run in a folder of its own. Gives what is written down of it.
     pub(super) fn new(
         command: &ResolvedCommand,
         start: &StartingPoint,
         folder: RunFolder,
         runner: &Runner,
         settings: &LaunchSettings<'_>,
-    ) -> Result<Self, StartError> {
+    ) -> Result<(Self, RequestRecord), StartError> {
         let is_background = settings.attendance == Attendance::Background;
         let running = (!is_background).then(|| settings.session.pool().enter());
         let record = record_of(command, start, &folder, settings);
@@ -63,12 +63,8 @@ impl OpenRun {
             }
         }
 
-        if let Err(error) = (settings.announce)(command, &record) {
-            folder.discard();
-            return Err(error);
-        }
         let allowance = settings.quota.reserve(settings.limits.spool);
-        Ok(Self { folder, request, allowance, running, started: AtomicBool::new(false) })
+        Ok((Self { folder, request, allowance, running, started: AtomicBool::new(false) }, record))
     }
 
     /// It has started: its folder stays.

@@ -1,7 +1,7 @@
 //! What one command changed, found by comparing two states and applied to a third.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::shell_state::{Function, ShellState, Value, Variable};
 use crate::bytes::ByteString;
@@ -75,6 +75,11 @@ impl Change {
             && options.is_empty()
             && directory.is_none()
             && umask.is_none()
+    }
+
+    /// Where it leads, where that is another directory.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.directory.as_ref().map(|moved| &*moved.to)
     }
 
     /// The same as two states that differ by it, without any value that the command did not set: what can be written down.

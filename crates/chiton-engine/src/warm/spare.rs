@@ -221,7 +221,7 @@ impl Spare {
         message.extend_from_slice(&encode(&again).ok()?);
         send_whole(keeper, &message).ok()?;
         if let Some(change) = change {
-            let told = told(&delivery::CHANGE.to_string(), &change);
+            let told = told_to_stem(delivery::CHANGE, &[&change]);
             let written = rustix::io::write(&held.script, &told);
             if written.is_ok_and(|count| count < told.len()) {
                 return None;
@@ -321,35 +321,12 @@ impl Spare {
         Some(())
     }
 
-    /// Gives it its command: the plan to its keeper, which owns it from then on, and then the text to the shell, which
-    /// runs it when all of it has come.
-    pub(crate) fn begin(self, script: &[u8], afterwards: &Afterwards, plan: &RunPlan) -> io::Result<Begun> {
-        let Self { keeper, mut held, pid, .. } = self;
+    /// Gives its keeper the plan of a run, which the keeper owns from then on. It expects the command.
+    pub(crate) fn expect(self: Box<Self>, plan: &RunPlan) -> io::Result<Expecting> {
         let mut message = announcement(BEGIN).to_vec();
         message.extend_from_slice(&encode(plan)?);
-        send_whole(&keeper, &message)?;
-
-        let in_branch = held.is_stem && plan.in_branch;
-        // Whatever little a command leaves behind after all does not add up.
-        let stays = in_branch && afterwards.stays && held.stayed < MOST_STAYED;
-        held.stayed = if stays { held.stayed + 1 } else { 0 };
-        let framed = held.is_stem.then(|| match (&afterwards.tells, stays) {
-            _ if !in_branch => run_whole(held.catch_up(), script),
-            (None, false) => run(delivery::RUN, script),
-            (None, true) => run(delivery::RUN_AND_STAY, script),
-            (Some(tell), false) => run_and_tell((delivery::RUN_AND_TELL, tell), delivery::RUN, script),
-            (Some(tell), true) => run_and_tell((delivery::STAY_AND_TELL, tell), delivery::RUN_AND_STAY, script),
-        });
-        let text = framed.as_ref().map_or(script, |framed| &framed[..]);
-        // A shell that is gone is noticed by its keeper.
-        let written = rustix::io::write(&held.script, text);
-        if written.is_ok_and(|count| count < text.len()) {
-            // There was room a moment ago. But half a command is never run: its end is not sent, and its keeper ends
-            // the shell.
-            std::mem::forget(held.script);
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        Ok(Begun { keeper, pid, held: in_branch.then_some(held) })
+        send_whole(&self.keeper, &message)?;
+        Ok(Expecting(self))
     }
 
     /// Its keeper, for a command that needs another shell.
@@ -362,6 +339,38 @@ impl Spare {
         // A stem that is still starting cannot be told anything yet.
         let held = self.pid.is_some().then_some(self.held);
         FreeKeeper { keeper: self.keeper, held }
+    }
+}
+
+/// A shell that waits, and whose keeper knows which command comes.
+#[derive(Debug)]
+pub(crate) struct Expecting(Box<Spare>);
+
+impl Expecting {
+    /// Gives the shell its command, of which its keeper has this plan. It runs the text when all of it has come.
+    pub(crate) fn begin(self, script: &[u8], afterwards: &Afterwards, plan: &RunPlan) -> io::Result<Begun> {
+        let Spare { keeper, mut held, pid, .. } = *self.0;
+        let in_branch = held.is_stem && plan.in_branch;
+        // Whatever little a command leaves behind after all does not add up.
+        let stays = in_branch && afterwards.stays && held.stayed < MOST_STAYED;
+        held.stayed = if stays { held.stayed + 1 } else { 0 };
+        let framed = held.is_stem.then(|| {
+            if !in_branch {
+                return run_whole(held.catch_up(), script);
+            }
+            let mode = if stays { delivery::RUN_AND_STAY } else { delivery::RUN };
+            told(mode, &delivery::text_for_branch(afterwards.tells.as_deref(), script))
+        });
+        let text = framed.as_ref().map_or(script, |framed| &framed[..]);
+        // A shell that is gone is noticed by its keeper.
+        let written = rustix::io::write(&held.script, text);
+        if written.is_ok_and(|count| count < text.len()) {
+            // There was room a moment ago. But half a command is never run: its end is not sent, and its keeper ends
+            // the shell.
+            std::mem::forget(held.script);
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        Ok(Begun { keeper, pid, held: in_branch.then_some(held) })
     }
 }
 
@@ -382,36 +391,24 @@ const MOST_STAYED: u32 = 256;
 /// More than stands before what a stem is told.
 const HEAD_BYTES: usize = 4096;
 
-/// What a stem is told, see [`delivery::stem_bootstrap`].
-fn told(mode: &str, text: &[u8]) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new([mode.as_bytes(), b"\n", &counted(text)].concat())
+/// A text that a branch or its stem is told to do something with, see [`delivery::stem_bootstrap`].
+fn told(mode: char, text: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([delivery::head(mode, text).as_bytes(), text].concat())
+}
+
+/// What is told to a stem, whose branch only learns the mode.
+fn told_to_stem(mode: char, texts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
+    let mut all = told(mode, b"");
+    texts.iter().for_each(|text| all.extend_from_slice(&told(mode, text)));
+    all
 }
 
 /// What a stem is told that is to run a command itself, after it has caught up with its branch.
 fn run_whole(catch_up: Option<&[u8]>, script: &[u8]) -> Zeroizing<Vec<u8>> {
     match catch_up {
-        None => told(&delivery::RUN_WHOLE.to_string(), script),
-        Some(change) => {
-            let caught_up = told(&delivery::CATCH_UP.to_string(), change);
-            Zeroizing::new([&caught_up[..], &counted(script)].concat())
-        }
+        None => told_to_stem(delivery::RUN_WHOLE, &[script]),
+        Some(change) => told_to_stem(delivery::CATCH_UP, &[change, script]),
     }
-}
-
-/// What a branch is told that is to run a command.
-fn run(mode: &str, script: &[u8]) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new([mode.as_bytes(), &counted(script)].concat())
-}
-
-/// The same where it is to tell something afterwards.
-fn run_and_tell((tells, tell): (&str, &str), mode: &str, script: &[u8]) -> Zeroizing<Vec<u8>> {
-    let after = told(tells, tell.as_bytes());
-    Zeroizing::new([&after[..], &run(mode, script)].concat())
-}
-
-/// A text after its size.
-fn counted(text: &[u8]) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new([delivery::size_of(text).as_bytes(), b"\n", text].concat())
 }
 
 fn send_whole(keeper: &Keeper, message: &[u8]) -> io::Result<()> {
