@@ -102,18 +102,18 @@ pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
         (0..times).map(&mut call).collect::<Result<_>>()?
     } else {
         let protection = match kind {
-            "usual" | "cold" | "sandbox" | "sandbox-cold" | "change" | "first" | "rush" => Protection::Usual,
+            "usual" | "cold" | "sandbox" | "sandbox-cold" | "turns" | "change" | "first" | "rush" => Protection::Usual,
             "secret" => Protection::WithSecret,
             "off" => Protection::Off,
             other => {
-                let kinds = "usual, cold, sandbox, sandbox-cold, change, first, rush, secret, off, mcp, mcp-rush";
+                let kinds = "usual, cold, sandbox, sandbox-cold, turns, change, first, rush, secret, off, mcp, mcp-rush";
                 bail!("there is no kind '{other}'; there are: {kinds}")
             }
         };
         fs::create_dir_all(&folder)?;
         let policy = sandbox::work(&folder.canonicalize()?);
         let subject = Subject::with(&folder, protection, |config| {
-            let is_held = kind.starts_with("sandbox") || matches!(kind, "change" | "first" | "rush");
+            let is_held = kind.starts_with("sandbox") || matches!(kind, "turns" | "change" | "first" | "rush");
             config.sandbox = is_held.then_some(policy);
             if kind.ends_with("cold") {
                 config.limits.warm = WarmLimits::none();
@@ -122,13 +122,23 @@ pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
         let answer = if kind.ends_with("cold") { Answer::WithState } else { Answer::First };
         let session = subject.session()?;
         let mut changes = CHANGES.iter().cycle();
-        let mut call = || match kind {
+        let mut call = |number: usize| match kind {
+            // As it is measured: in turns with bash.
+            "turns" => {
+                if number.is_multiple_of(TURNS.calls) {
+                    (0..TURNS.calls).try_for_each(|_| {
+                        thread::sleep(PAUSE);
+                        bash::bare().map(drop)
+                    })?;
+                }
+                subject.time(&session, "true", answer, PAUSE)
+            }
             "change" => changed(&subject, &session, changes.next().copied().unwrap_or_default(), PAUSE),
             "first" => first_of_session(&subject),
             "rush" => subject.time(&session, "true", answer, Duration::ZERO),
             _ => subject.time(&session, "true", answer, PAUSE),
         };
-        (0..times).map(|_| call()).collect::<Result<_>>()?
+        (0..times).map(&mut call).collect::<Result<_>>()?
     };
     println!("p50 {:.0} µs, p99 {:.0} µs", percentile(&times, 50.0) * 1e6, percentile(&times, 99.0) * 1e6);
     let mut slowest: Vec<(usize, f64)> = times.into_iter().enumerate().collect();

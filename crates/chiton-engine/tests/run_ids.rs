@@ -166,8 +166,8 @@ fn two_branches_wait(mark: &str) -> bool {
         .filter(|(_, stem)| shells.contains(stem))
         .collect();
     let read = |pid: i32, what: &str| fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
-    // The pipe that commands come through is its descriptor 4.
-    let waits = |branch: i32| read(branch, "syscall").split(' ').nth(1) == Some("0x4");
+    // The pipe that commands come through is its descriptor 250.
+    let waits = |branch: i32| read(branch, "syscall").split(' ').nth(1) == Some("0xfa");
     let sleeps = |pid: i32| read(pid, "stat").rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'));
     branches.len() >= 2
         && branches.iter().all(|(branch, stem)| waits(*branch) && sleeps(parent_of(*stem).cast_signed()))
