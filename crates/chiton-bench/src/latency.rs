@@ -17,6 +17,8 @@ use chiton_engine::{Session, StateReport, WarmLimits};
 
 /// The time an agent needs at the very least to read one answer and write the next call.
 const PAUSE: Duration = Duration::from_millis(5);
+/// The time a slow agent needs, or a person: a server has come to rest by then.
+const SELDOM: Duration = Duration::from_millis(800);
 const TURNS: Turns = Turns::new(5, 60);
 /// How many of the slowest calls are named.
 const SLOWEST: usize = 12;
@@ -86,11 +88,12 @@ fn back_to_back(bench: &Bench) -> Result<Vec<Row>> {
 /// Nothing but such calls, for a profiler to look at.
 pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
     let folder = bench.folder("only");
-    let times: Vec<f64> = if let "mcp" | "mcp-rush" = kind {
+    let times: Vec<f64> = if let "mcp" | "mcp-rush" | "mcp-seldom" = kind {
         let mut server = Program::new(&bench.program, &folder)?.serve()?;
         let mut call = |number: usize| {
             match kind {
                 "mcp" => thread::sleep(PAUSE),
+                "mcp-seldom" => thread::sleep(SELDOM),
                 // As it is measured: after a while in which others had the processors.
                 _ if number % TURNS.calls == 0 => {
                     (0..TURNS.calls).try_for_each(|_| bash::bare().map(drop))?;
@@ -106,7 +109,8 @@ pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
             "secret" => Protection::WithSecret,
             "off" => Protection::Off,
             other => {
-                let kinds = "usual, cold, sandbox, sandbox-cold, turns, change, first, rush, secret, off, mcp, mcp-rush";
+                let kinds = "usual, cold, sandbox, sandbox-cold, turns, change, first, rush, secret, off, mcp, mcp-rush, \
+                             mcp-seldom";
                 bail!("there is no kind '{other}'; there are: {kinds}")
             }
         };

@@ -50,6 +50,9 @@ const STARTED: Duration = Duration::from_millis(100);
 /// After so many calls the server looks again whether it holds on to memory that it does not need.
 const MANY_CALLS: usize = 512;
 
+/// A server that nobody has called for so long may be at rest for longer.
+const QUIET: Duration = Duration::from_millis(500);
+
 /// Makes an operator: one that starts in this directory, or where the server was started.
 pub(crate) type Maker = Arc<dyn Fn(Option<&ClientPlace>) -> Result<Operator, String> + Send + Sync>;
 
@@ -80,7 +83,9 @@ pub(crate) struct Server {
     near: NearCalls,
     push: Push,
     /// Calls of tools so far.
-    calls: AtomicUsize,
+    calls: Arc<AtomicUsize>,
+    /// Whether somebody waits for a while without calls.
+    awaits_quiet: Arc<AtomicBool>,
     /// Resources that are watched for a client of an older revision.
     watched: Lock<HashMap<String, AbortHandle>>,
 }
@@ -113,7 +118,8 @@ impl Server {
             channel: ChannelOffer::default(),
             near: NearCalls::default(),
             push: Push::default(),
-            calls: AtomicUsize::new(0),
+            calls: Arc::default(),
+            awaits_quiet: Arc::default(),
             watched: Lock::default(),
         }
     }
@@ -251,6 +257,26 @@ impl Server {
                 machine::give_back_memory();
             });
         }
+    }
+
+    /// Gives back memory once no call has come for a while. Whatever the calls until then: one look after another.
+    fn rest_when_quiet(&self) {
+        if self.clientele != Clientele::One || self.awaits_quiet.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (client, calls, awaits_quiet) = (self.client(), Arc::clone(&self.calls), Arc::clone(&self.awaits_quiet));
+        tokio::spawn(async move {
+            loop {
+                let before = calls.load(Ordering::Relaxed);
+                sleep(QUIET).await;
+                client.idle().await;
+                if calls.load(Ordering::Relaxed) == before {
+                    break;
+                }
+            }
+            awaits_quiet.store(false, Ordering::Relaxed);
+            machine::give_back_memory();
+        });
     }
 
     /// The client of a request, which says what it is called. Over HTTP, requests that belong to no session share one,
@@ -402,6 +428,7 @@ impl ServerHandler for Server {
         if self.calls.fetch_add(1, Ordering::Relaxed) % MANY_CALLS == MANY_CALLS - 1 {
             self.give_back_memory();
         }
+        self.rest_when_quiet();
         if let Some(sending) = sending {
             sending.end().await;
         }

@@ -32,11 +32,15 @@ use crate::folder::{RunFolder, Unreadable};
 use crate::protocol;
 use crate::protocol::{AGAIN, Again, BEGIN, FrameBuffer, GivenFiles, ORDER, Order, Report, RunPlan, encode};
 use crate::run::DirectoryId;
+use crate::sys::memory::release_files;
 use crate::sys::messages;
 use crate::sys::process::{Reap, Reaped, reap};
 
 /// How long the engine may take from the plan of a run to its command. Only a shell that was killed in between waits for it.
 const IN_WRITING: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// A keeper to which nobody has said anything for so long may have to wait for longer.
+const QUIET: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// A shell that waits for its command.
 struct WaitingShell {
@@ -255,13 +259,15 @@ impl Arrived {
     }
 }
 
-/// Sleeps until an order comes; gives its kind, `None` when none will come. A shell that ends meanwhile is reported.
+/// Sleeps until an order comes; gives its kind, `None` when none will come. A shell that ends meanwhile is reported. Memory
+/// that the next order needs is given back once, if that does not come soon.
 fn next_order(
     socket: &UnixStream,
     arrived: &mut Arrived,
     equipment: &Equipment,
     (waiting, free): (&mut Option<WaitingShell>, &mut Option<Box<FreeStem>>),
 ) -> io::Result<Option<u8>> {
+    let mut quiet = Some(&QUIET);
     loop {
         if let Some(kind) = arrived.order()? {
             return Ok(Some(kind));
@@ -274,7 +280,12 @@ fn next_order(
         }
         let boundary = waiting.as_ref().and_then(WaitingShell::boundary);
         polled.extend(boundary.map(|boundary| PollFd::from_borrowed_fd(boundary.descriptor(), PollFlags::IN)));
-        match poll(&mut polled, None) {
+        match poll(&mut polled, quiet) {
+            Ok(0) => {
+                quiet = None;
+                release_files();
+                continue;
+            }
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
