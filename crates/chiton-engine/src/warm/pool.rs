@@ -203,10 +203,18 @@ impl Pool {
             && waiting.iter().filter(|spare| spare.satisfies(wanted)).count() < self.wanted()
     }
 
-    /// Whether fewer wait for `wanted` than always should, with those that will in a moment.
+    /// Whether fewer wait for `wanted` than always should, with those that will in a moment. The shell of a command that has
+    /// just begun is one of them: where commands follow each other closely, there is such a one at any time, and one more
+    /// would be started only to be let go of.
     pub(crate) fn is_short(&self, wanted: &Requirements) -> bool {
         let waiting = self.waiting().iter().filter(|spare| spare.satisfies(wanted)).count();
-        waiting + *self.returning.borrow() < USUAL_SPARES
+        waiting + *self.returning.borrow() + usize::from(self.has_just_begun()) < USUAL_SPARES
+    }
+
+    /// Whether a command runs that has begun a moment ago.
+    fn has_just_begun(&self) -> bool {
+        let is_recent = |begun: Instant| begun.elapsed() < RETURNS_WITHIN;
+        self.running.load(Ordering::Relaxed) > 0 && self.used.lock().is_some_and(is_recent)
     }
 
     /// How many commands its session has begun.
