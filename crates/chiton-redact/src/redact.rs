@@ -125,7 +125,8 @@ impl Redactor {
         }
 
         let rest = &buffer[from..arrived.end];
-        let clean = from + clean_length(&self.raw.patterns, rest, Hides::of(rest));
+        let hides = if from == arrived.start { hides } else { Hides::of(rest) };
+        let clean = from + clean_length(&self.raw.patterns, rest, hides);
         self.push(&buffer[clean..arrived.end], spare);
         let last = spare.len() - first;
         if clean + last > buffer.len() {
