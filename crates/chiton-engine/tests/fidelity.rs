@@ -152,6 +152,9 @@ impl Bench {
                 Way::WithoutState => AnswerMode::WithoutState,
                 Way::Cold | Way::Warm | Way::Enclosed => AnswerMode::WithState,
             };
+            if self.way == Way::WithoutState {
+                harness.engine.expect(&session, &request);
+            }
             harness.observe_request(&session, request).await
         });
         self.warm.fetch_add(usize::from(response.warm), Ordering::Relaxed);

@@ -89,6 +89,9 @@ async fn run_async(
     // A call that was made before has begun its session afresh then.
     let is_new = request.run_id.as_ref().is_none_or(|id| !engine.tasks().has(id));
     let place = RunSession::open(arguments, arguments.reset && is_new, &engine, state_directory)?;
+    if is_new {
+        engine.expect(&place.session, &request);
+    }
     if arguments.background {
         let started = start(&engine, &place.session, request, arguments, &on).await;
         place.note_secrets();

@@ -9,6 +9,7 @@ use crate::changes;
 use crate::checkpoints::Checkpoints;
 use crate::preview;
 use crate::process::ShellKind;
+use crate::process::delivery::HandsBack;
 use crate::protocol::Report;
 use crate::request::AnswerMode;
 use crate::response::StateReport;
@@ -199,7 +200,8 @@ impl Engine {
         let directory_id = start.directory_id;
         let masks = self.inner.known.masks();
         let (streams, called_as) = (profile.streams, profile.called_as);
-        Some(Requirements { state: start.state, streams, called_as, masks, directory_id, enclosure })
+        let hands_back = HandsBack::State;
+        Some(Requirements { state: start.state, streams, called_as, masks, directory_id, enclosure, hands_back })
     }
 
     /// Old runs go, every so often: behind the answer, where that leaves early.

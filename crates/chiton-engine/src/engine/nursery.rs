@@ -16,14 +16,20 @@ use tokio::runtime::Handle;
 use super::Engine;
 use crate::enclosure::Enclosure;
 use crate::lock::Lock;
+use crate::process::delivery::{self, HandsBack};
 use crate::process::keeper_process::Keeper;
+use crate::request::{AnswerMode, CommandInput, CommandRequest, EnvironmentChange, PreviewMode};
 use crate::sandbox::policy::NetworkPolicy;
+use crate::session::{self, Session};
 use crate::spawn;
 use crate::state::bash;
 use crate::warm::spare::{self, Requirements, Spare};
 
 /// How long a keeper waits for a command that is about to come, where nothing waits otherwise.
 const FOR_THIS_ONE: Duration = Duration::from_secs(10);
+
+/// A longer command takes so long to read that its shell need not start before it is judged.
+const LONGEST_EXPECTED: usize = 4 << 10;
 
 /// What is ready for the next session.
 #[derive(Debug, Default)]
@@ -43,8 +49,13 @@ pub(super) struct Nursery {
 }
 
 impl Nursery {
-    /// A keeper that can take an order.
+    /// A keeper that can take an order: also that of a shell that waits for one command, where another one has come.
     pub(super) fn take_keeper(&self) -> Option<Keeper> {
+        self.take_free_keeper().or_else(|| self.spare.lock().take_if(|spare| spare.passes()).map(Spare::into_keeper))
+    }
+
+    /// A keeper that has nothing to do.
+    fn take_free_keeper(&self) -> Option<Keeper> {
         let mut keeper = self.keeper.lock().take()?;
         keeper.is_there().then_some(keeper)
     }
@@ -52,7 +63,9 @@ impl Nursery {
     /// A shell that waits for just such a command. One that does not is of no use any more, since the sandbox that it is in was
     /// taken before it; its keeper is.
     pub(super) fn take_spare(&self, wanted: &Requirements) -> Option<Spare> {
-        *self.expected.lock() = Some(Requirements { enclosure: None, ..wanted.clone() });
+        if wanted.hands_back == HandsBack::State {
+            *self.expected.lock() = Some(Requirements { enclosure: None, ..wanted.clone() });
+        }
         let spare = self.spare.lock().take()?;
         if spare.satisfies(wanted) {
             return Some(spare);
@@ -102,6 +115,49 @@ impl Engine {
         self.start_keeper_ahead();
     }
 
+    /// This request will come in a moment, once, if nothing is against it. Where nobody wants the state, its shell starts
+    /// meanwhile as well. A shell that nothing is given ends, and has run nothing.
+    pub fn expect(&self, session: &Session, request: &CommandRequest) {
+        self.start_keeper_ahead();
+        if let Some(wanted) = self.shell_for(session, request)
+            && let Some(keeper) = self.inner.nursery.take_free_keeper()
+        {
+            let spare = Spare::prepare(keeper.into(), self.inner.tasks.folder(), &self.inner.config.shell, wanted);
+            *self.inner.nursery.spare.lock() = spare.ok();
+        }
+    }
+
+    /// What a request requires of a shell that is started before it is judged; `None` where that is not known yet, or its shell
+    /// cannot wait.
+    fn shell_for(&self, session: &Session, request: &CommandRequest) -> Option<Requirements> {
+        let config = &self.inner.config;
+        let is_usual = request.answer == AnswerMode::WithoutState
+            && request.shell.as_ref().is_none_or(|shell| *shell == config.shell)
+            && matches!(request.input, CommandInput::Nothing)
+            && request.terminal.is_none()
+            && request.environment == EnvironmentChange::default()
+            && request.preview == PreviewMode::Off
+            && request.command.len() <= LONGEST_EXPECTED;
+        // A sandbox is not there yet, and a login shell may add to the state.
+        if !is_usual || config.sandbox.is_some() || config.login.is_some() || !spare::can_wait(&config.shell) {
+            return None;
+        }
+        let policy = &config.environment;
+        let start = session::begin_next(session, request.directory.as_deref(), &request.environment, policy)?;
+        let script = chiton_shell::parse(&request.command).ok()?;
+        delivery::choose(&request.command, || Some(&script), config.shell.kind(), &start.state).waits()?;
+        let can_wait = bash::load::can_wait(&start.state) && bash::load::reads_whole(&request.command, &start.state);
+        can_wait.then(|| Requirements {
+            state: start.state,
+            streams: request.streams,
+            called_as: request.called_as.clone(),
+            masks: self.inner.known.masks(),
+            directory_id: start.directory_id,
+            enclosure: None,
+            hands_back: HandsBack::Nothing,
+        })
+    }
+
     /// Starts a keeper for what comes next, unless one is ready.
     pub(super) fn start_keeper_ahead(&self) {
         // Somebody who only asks what is in force may have no runtime, and has no use for a keeper.
@@ -149,7 +205,7 @@ impl Engine {
         }
         let expected = nursery.expected.lock().clone().filter(|expected| bash::load::can_wait(&expected.state));
         let Some(wanted) = expected.map(|expected| Requirements { enclosure, ..expected }) else { return };
-        let Some(keeper) = nursery.take_keeper() else { return };
+        let Some(keeper) = nursery.take_free_keeper() else { return };
         *ready = Spare::prepare(keeper.into(), self.inner.tasks.folder(), &config.shell, wanted).ok();
     }
 

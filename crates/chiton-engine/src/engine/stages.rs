@@ -243,7 +243,8 @@ impl Engine {
         attendance: Attendance,
     ) -> Result<Attempt, EngineError> {
         let is_preview = command.request().preview == PreviewMode::On;
-        let can_repeat = self.is_warm() && !is_preview && matches!(command.request().input, CommandInput::Nothing);
+        let may_wait = self.is_warm() || command.request().answer == AnswerMode::WithoutState;
+        let can_repeat = may_wait && !is_preview && matches!(command.request().input, CommandInput::Nothing);
         let choice = if is_preview { ShellChoice::New } else { ShellChoice::WaitingOrNew };
         let attempt = self.launch_in(session, command, start, attendance, (choice, None)).await?;
         Ok(Attempt { can_repeat, ..attempt })

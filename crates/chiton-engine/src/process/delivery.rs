@@ -21,9 +21,13 @@ use super::shell::{Shell, ShellKind};
 /// How a command reaches its shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// Any bash can run it, also one that was started before the command was known: it is evaluated, and the shell
-    /// reports its end.
-    Warm(Expected),
+    /// Any bash can run it, also one that was started before the command was known: it is evaluated.
+    Warm {
+        /// Whether the shell reports its end, and hands its state back after that.
+        hands_back: bool,
+        /// What else is known of it.
+        expected: Expected,
+    },
     /// Only a shell that is started for it can run it.
     Cold {
         /// How it gets into the shell.
@@ -33,6 +37,15 @@ pub(crate) enum Delivery {
         /// What else is known of it.
         expected: Expected,
     },
+}
+
+/// What a shell does that has waited for its command, when that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandsBack {
+    /// It reports the end, and hands its state back.
+    State,
+    /// It ends.
+    Nothing,
 }
 
 /// What the text of a command reveals about its run.
@@ -87,7 +100,10 @@ impl Delivery {
 
     /// For a command whose shell is to hand nothing back.
     pub(crate) fn without_state(self) -> Self {
-        Self::Cold { form: self.form(), hand_back: HandBack::Never, expected: self.expected() }
+        match self {
+            Self::Warm { expected, .. } => Self::Warm { hands_back: false, expected },
+            Self::Cold { form, expected, .. } => Self::Cold { form, hand_back: HandBack::Never, expected },
+        }
     }
 
     /// For a command in which the value of a secret stands.
@@ -98,22 +114,32 @@ impl Delivery {
     /// How a shell that is started for it is given the command.
     fn form(self) -> DeliveryForm {
         match self {
-            Self::Warm(_) => DeliveryForm::Evaluated,
+            Self::Warm { .. } => DeliveryForm::Evaluated,
             Self::Cold { form, .. } => form,
         }
     }
 
     fn hand_back(self) -> HandBack {
         match self {
-            Self::Warm(_) => HandBack::AfterReport,
+            Self::Warm { hands_back: true, .. } => HandBack::AfterReport,
+            Self::Warm { hands_back: false, .. } => HandBack::Never,
             Self::Cold { hand_back, .. } => hand_back,
+        }
+    }
+
+    /// Whether a shell that waits for just such a command can run it, and what such a shell does afterwards.
+    pub(crate) fn waits(self) -> Option<HandsBack> {
+        match self {
+            Self::Warm { hands_back: true, .. } => Some(HandsBack::State),
+            Self::Warm { hands_back: false, .. } => Some(HandsBack::Nothing),
+            Self::Cold { .. } => None,
         }
     }
 
     /// What the text reveals about its run.
     pub(crate) fn expected(self) -> Expected {
         match self {
-            Self::Warm(expected) | Self::Cold { expected, .. } => expected,
+            Self::Warm { expected, .. } | Self::Cold { expected, .. } => expected,
         }
     }
 
@@ -177,7 +203,7 @@ pub(crate) fn choose<'a>(
     // An empty command is how a waiting shell learns that nobody wants it any more.
     let fits_into_a_pipe = (1..=WAITED_BYTES).contains(&command.len());
     if (form, hand_back) == (DeliveryForm::Evaluated, HandBack::AfterReport) && fits_into_a_pipe && can_be_followed {
-        Delivery::Warm(expected)
+        Delivery::Warm { hands_back: true, expected }
     } else {
         Delivery::Cold { form, hand_back, expected }
     }
@@ -388,7 +414,10 @@ fn bootstrap(shared: &SharedPaths, delivery: Delivery) -> String {
 }
 
 /// As for a command that is known, but waits for it: one of those that are [`Delivery::Warm`].
-pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
+pub(crate) fn waiting_bootstrap(shared: &SharedPaths, hands_back: HandsBack) -> String {
+    if hands_back == HandsBack::Nothing {
+        return passing_bootstrap(shared);
+    }
     let (scratch, state) = (shared.scratch(), shared.state());
     let pipes = shared.opening_pipes().unwrap_or_default();
     // Where nothing comes, nobody wants this shell any more, and it has run nothing. What it will need of bash is used
@@ -404,6 +433,17 @@ pub(crate) fn waiting_bootstrap(shared: &SharedPaths) -> String {
     let end = report_end(shared);
 
     format!("{start}builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\"{REMEMBER}\"\"{end}")
+}
+
+/// The same for a shell that is not asked for anything afterwards. Its command is about to come, so it makes nothing ready.
+fn passing_bootstrap(shared: &SharedPaths) -> String {
+    let state = shared.state();
+    format!(
+        "IFS= read -r -d '' {VARIABLE} <&{LOADER_FD};builtin eval \"${VARIABLE}\";command exec {LOADER_FD}<&-;\
+         builtin read -r -N {ALL} -u {SCRIPT_FD} {VARIABLE};[[ ${VARIABLE} ]]||\
+         {{ builtin printf %s '{NOTHING_CAME}' >|{state};builtin kill -KILL $$; }};\
+         SECONDS=0;command exec {SCRIPT_FD}<&-;builtin eval \"builtin : \\\"\\$0\\\";${VARIABLE}\""
+    )
 }
 
 /// The same for a stem, which has branches: copies of it, each of which waits for one command, runs it and reports its end.

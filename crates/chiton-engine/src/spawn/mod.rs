@@ -26,7 +26,7 @@ use crate::folder::record::RequestRecord;
 use crate::limits::Limits;
 use crate::owner::Owner;
 use crate::process::Shell;
-use crate::process::delivery::{self, Delivery};
+use crate::process::delivery::{self, Delivery, HandsBack};
 use crate::process::keeper_process::Keeper;
 use crate::request::{AnswerMode, CommandInput};
 use crate::review::{Protection, UseOfText};
@@ -161,8 +161,10 @@ async fn take_spare(
     start: &StartingPoint,
     settings: &LaunchSettings<'_>,
 ) -> Result<Found, EngineError> {
-    let can_wait = settings.limits.warm.per_session > 0 && matches!(delivery, Delivery::Warm(_));
-    if !can_wait || settings.choice == ShellChoice::New {
+    let Some(hands_back) = delivery.waits().filter(|_| settings.choice != ShellChoice::New) else {
+        return Ok(Found::Nothing(None));
+    };
+    if hands_back == HandsBack::State && settings.limits.warm.per_session == 0 {
         return Ok(Found::Nothing(None));
     }
     let Some(profile) = profile_of(command, settings.usual_shell) else { return Ok(Found::Nothing(None)) };
@@ -171,22 +173,30 @@ async fn take_spare(
     }
 
     let pool = settings.session.pool();
-    pool.note_profile(&profile);
-    // What waits for the first command of a session knows nothing of a single call.
-    let is_first = pool.commands() == 0 && profile.adds_nothing();
     let requirements = Requirements {
         state: Arc::clone(&start.state),
         streams: profile.streams,
-        called_as: profile.called_as,
+        called_as: profile.called_as.clone(),
         masks: Arc::clone(command.masks()),
         directory_id: start.directory_id,
         enclosure: settings.enclosure.cloned(),
+        hands_back,
     };
+    if hands_back == HandsBack::Nothing {
+        // Nothing waits for those but what was started for this one.
+        return match (settings.ready_spare)(&requirements) {
+            Some(spare) => Ok(ready(spare, command, settings).await?.map_or(Found::Nothing(None), Found::Spare)),
+            None => Ok(Found::Nothing(None)),
+        };
+    }
+    pool.note_profile(&profile);
+    // What waits for the first command of a session knows nothing of a single call.
+    let is_first = pool.commands() == 0 && profile.adds_nothing();
     let mut place = None;
     loop {
-        let ready = || if is_first { (settings.ready_spare)(&requirements) } else { None };
-        let found = pool.take(&requirements).or_else(ready);
-        let Some(mut spare) = found else {
+        let for_the_first = || if is_first { (settings.ready_spare)(&requirements) } else { None };
+        let found = pool.take(&requirements).or_else(for_the_first);
+        let Some(spare) = found else {
             if place.is_none() {
                 // What waits by the time that it is this command's turn is better than one more shell.
                 place = Some(pool.line_up().await);
@@ -197,26 +207,37 @@ async fn take_spare(
             }
             return Ok(Found::Nothing(place));
         };
-        let fits = spare.has_room(command.script().len());
-        if spare.ready().await.is_none() || !fits {
-            continue;
+        if let Some(spare) = ready(spare, command, settings).await? {
+            return Ok(Found::Spare(spare));
         }
-        // Somebody may have removed its folder; a new run then finds out why.
-        match &command.request().run_id {
-            None if spare.folder.path().is_dir() => return Ok(Found::Spare(Box::new(spare))),
-            None => {}
-            Some(id) => match spare.folder.rename(id) {
-                Ok(folder) => {
-                    spare.folder = folder;
-                    return Ok(Found::Spare(Box::new(spare)));
-                }
-                Err(error) if is_taken(&error) => {
-                    pool.put(spare);
-                    return Err(EngineError::RunExists { id: id.clone() });
-                }
-                Err(_) => {}
-            },
-        }
+    }
+}
+
+/// Waits until a shell is ready for the command, in a folder of the id that its run is to have. `None` where it is gone, or
+/// cannot take the command at once.
+async fn ready(
+    mut spare: Spare,
+    command: &ResolvedCommand,
+    settings: &LaunchSettings<'_>,
+) -> Result<Option<Box<Spare>>, EngineError> {
+    let fits = spare.has_room(command.script().len());
+    if spare.ready().await.is_none() || !fits {
+        return Ok(None);
+    }
+    // Somebody may have removed its folder; a new run then finds out why.
+    match &command.request().run_id {
+        None => Ok(spare.folder.path().is_dir().then(|| Box::new(spare))),
+        Some(id) => match spare.folder.rename(id) {
+            Ok(folder) => {
+                spare.folder = folder;
+                Ok(Some(Box::new(spare)))
+            }
+            Err(error) if is_taken(&error) => {
+                settings.session.pool().put(spare);
+                Err(EngineError::RunExists { id: id.clone() })
+            }
+            Err(_) => Ok(None),
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::bytes::ByteString;
 use crate::enclosure::Enclosure;
 use crate::folder::RunFolder;
-use crate::process::delivery;
+use crate::process::delivery::{self, HandsBack};
 use crate::process::keeper_process::Keeper;
 use crate::process::order::{give_order, memory_file};
 use crate::process::{Shell, ShellKind};
@@ -37,6 +37,8 @@ pub(crate) struct Requirements {
     pub(crate) directory_id: DirectoryId,
     /// The sandbox it is in.
     pub(crate) enclosure: Option<Arc<Enclosure>>,
+    /// What it does afterwards.
+    pub(crate) hands_back: HandsBack,
 }
 
 impl Requirements {
@@ -45,6 +47,7 @@ impl Requirements {
         self.streams == wanted.streams
             && self.directory_id == wanted.directory_id
             && self.called_as == wanted.called_as
+            && self.hands_back == wanted.hands_back
             && self.enclosure.as_ref().map(Arc::as_ptr) == wanted.enclosure.as_ref().map(Arc::as_ptr)
             && Arc::ptr_eq(&self.masks, &wanted.masks)
             && (Arc::ptr_eq(&self.state, &wanted.state) || self.state == wanted.state)
@@ -53,6 +56,7 @@ impl Requirements {
     /// What brings a stem that was made for these to where it is good for `wanted`; `None` where nothing does.
     fn change_to(&self, wanted: &Self) -> Option<Vec<u8>> {
         let is_same_shell = self.streams == wanted.streams
+            && self.hands_back == wanted.hands_back
             && self.called_as == wanted.called_as
             && self.enclosure.as_ref().map(Arc::as_ptr) == wanted.enclosure.as_ref().map(Arc::as_ptr)
             && Arc::ptr_eq(&self.masks, &wanted.masks);
@@ -233,16 +237,20 @@ impl Spare {
     }
 
     fn order(keeper: &Keeper, folder: &RunFolder, shell: &Shell, made_for: Requirements) -> io::Result<HeldShell> {
-        let is_stem = load::can_branch(&made_for.state);
+        let is_stem = made_for.hands_back == HandsBack::State && load::can_branch(&made_for.state);
         let called_as = made_for.called_as.as_deref().unwrap_or(shell.usual_name());
         let (shared, folder_shared) = keeper.shared(made_for.enclosure.as_deref());
-        let options = LoadOptions { shared, exit_trap: ExitTrap::Alone };
+        let exit_trap = match made_for.hands_back {
+            HandsBack::State => ExitTrap::Alone,
+            HandsBack::Nothing => ExitTrap::None,
+        };
+        let options = LoadOptions { shared, exit_trap };
         let loader = memory_file(&Zeroizing::new(load::loader(&made_for.state, called_as, &options)))?;
         let (theirs, script) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let boot = if is_stem {
             delivery::stem_bootstrap(&options.shared)
         } else {
-            delivery::waiting_bootstrap(&options.shared)
+            delivery::waiting_bootstrap(&options.shared, made_for.hands_back)
         };
         let arguments = [called_as, b"--norc", b"--noprofile", b"-c", boot.as_bytes()];
         let plan = ShellPlan {
@@ -285,6 +293,11 @@ impl Spare {
     /// Whether a command that cannot tell a copy of a shell from the shell is run in one here.
     pub(crate) fn branches(&self) -> bool {
         self.held.is_stem
+    }
+
+    /// Whether it is for one command that is about to come, and ends with that.
+    pub(crate) fn passes(&self) -> bool {
+        self.held.made_for.hands_back == HandsBack::Nothing
     }
 
     /// Whether it is still there, as far as its keeper has reported.
