@@ -95,7 +95,7 @@ pub(crate) fn only(bench: &Bench, kind: &str, times: usize) -> Result<()> {
                 "mcp" => thread::sleep(PAUSE),
                 "mcp-seldom" => thread::sleep(SELDOM),
                 // As it is measured: after a while in which others had the processors.
-                _ if number % TURNS.calls == 0 => {
+                _ if number.is_multiple_of(TURNS.calls) => {
                     (0..TURNS.calls).try_for_each(|_| bash::bare().map(drop))?;
                 }
                 _ => {}

@@ -412,7 +412,9 @@ fn told(mode: char, text: &[u8]) -> Zeroizing<Vec<u8>> {
 /// What is told to a stem, whose branch only learns the mode.
 fn told_to_stem(mode: char, texts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     let mut all = told(mode, b"");
-    texts.iter().for_each(|text| all.extend_from_slice(&told(mode, text)));
+    for text in texts {
+        all.extend_from_slice(&told(mode, text));
+    }
     all
 }
 
