@@ -43,9 +43,14 @@ pub(super) fn hand_over(
             let tells = plan.in_branch && !plan.changes_nothing;
             let tells = tells.then(|| tell(command, start)).flatten();
             let afterwards = Afterwards { tells, stays: delivery.expected().can_stay };
-            // Its keeper wakes up while this is written down.
+            // Its keeper wakes up while this is written down, unless that decides whether anything is run.
+            let mut announce = Some(announce);
+            let mut announce_once = || announce.take().map_or(Ok(()), |announce| announce());
+            if settings.journal.is_some_and(Journal::is_required) {
+                announce_once()?;
+            }
             let expecting = spare.expect(&plan);
-            announce()?;
+            announce_once()?;
             expecting.and_then(|spare| spare.begin(command.script(), &afterwards, &plan)).inspect(|_| run.keep())
         }
         Runner::Keeper(mut keeper, lock) => {
