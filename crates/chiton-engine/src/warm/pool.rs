@@ -135,10 +135,9 @@ impl Pool {
     pub(crate) fn take(&self, wanted: &Requirements) -> Option<Spare> {
         let mut waiting = self.waiting();
         waiting.retain_mut(|spare| !spare.satisfies(wanted) || spare.is_there());
-        // The one that ran a command last, what it needs is in the processor's caches; else the oldest: others may still be
-        // starting.
-        let latest = waiting.iter().rposition(|spare| spare.is_ready() && spare.satisfies(wanted));
-        let place = latest.or_else(|| waiting.iter().position(|spare| spare.satisfies(wanted)))?;
+        // The oldest first, so that what is left of a command in one has time to settle; one that is ready, if there is one.
+        let ready = waiting.iter().position(|spare| spare.is_ready() && spare.satisfies(wanted));
+        let place = ready.or_else(|| waiting.iter().position(|spare| spare.satisfies(wanted)))?;
         Some(waiting.remove(place))
     }
 
