@@ -186,7 +186,7 @@ fn tests(watch: &Watch) -> Result<Vec<String>> {
     ensure!((1..=MOST_AGAIN).contains(&run.failed.len()), "tests failed");
     for test in &run.failed {
         eprintln!("\n== once more: {test}");
-        let mut passes = || -> Result<bool> {
+        let passes = || -> Result<bool> {
             let alone = watched(watch, &[&again[..], &["--", test]].concat())?;
             // It has to say so: nothing at all would pass as well.
             Ok(alone.passed && alone.succeeded.contains(test))
