@@ -135,7 +135,8 @@ impl Pool {
     pub(crate) fn take(&self, wanted: &Requirements) -> Option<Spare> {
         let mut waiting = self.waiting();
         waiting.retain_mut(|spare| !spare.satisfies(wanted) || spare.is_there());
-        // The oldest first, so that what is left of a command in one has time to settle; one that is ready, if there is one.
+        // The oldest that is ready, else the oldest. With the latest, whose pages are in the processor's caches, calls are faster
+        // by a tenth, but the recorder of undo missed more of what threads changed at once; nobody knows yet why.
         let ready = waiting.iter().position(|spare| spare.is_ready() && spare.satisfies(wanted));
         let place = ready.or_else(|| waiting.iter().position(|spare| spare.satisfies(wanted)))?;
         Some(waiting.remove(place))
