@@ -687,6 +687,32 @@ fn shells_that_wait_are_few_and_go_when_nobody_comes() {
 }
 
 #[test]
+fn a_shell_that_was_started_for_one_command_runs_that_or_goes_and_leaves_nothing() {
+    let harness = Harness::with(|config| config.limits.warm = WarmLimits::none());
+    runtime().block_on(async {
+        let mark = mark();
+        let session = session_with(&harness, &mark);
+        let request = |command: &str| {
+            let mut request = CommandRequest::new(command);
+            request.answer = AnswerMode::WithoutState;
+            request
+        };
+        harness.engine.expect(&session, &request("exit 7"));
+        assert!(eventually(seconds(10), || marked(&mark).len() == 1), "no shell waits");
+        let waits = marked(&mark)[0].pid;
+        let ran = harness.request(&session, request("exit 7")).await;
+        assert_eq!((ran.outcome, ran.pid, ran.warm), (Outcome::Exited(7), waits, true));
+
+        // As where its command is refused.
+        harness.engine.expect(&session, &request("true"));
+        assert!(eventually(seconds(10), || marked(&mark).len() == 1), "no shell waits");
+        harness.engine.stand_down();
+        assert!(eventually(seconds(10), || marked(&mark).is_empty()), "{:?}", marked(&mark));
+        assert_eq!(harness.engine.tasks().list().unwrap().0.len(), 1, "what has run is there, and nothing else");
+    });
+}
+
+#[test]
 fn a_session_that_ends_takes_its_waiting_shells_along() {
     let harness = Harness::new();
     let mark = mark();
